@@ -83,7 +83,7 @@ def probe(template: ChatTemplate) -> Capabilities:
     one_call = prober.tool_prompt(n_calls=1, objects=takes_objects)
     two_calls = prober.tool_prompt(n_calls=2, objects=takes_objects)
     return Capabilities(
-        supports_string_content=is_string or not is_typed,
+        supports_string_content=is_string,
         supports_typed_content=is_typed,
         supports_tools=_TOOL in one_call,
         supports_tool_calls=_CALLS[0] in one_call,
@@ -145,7 +145,7 @@ class _Prober:
                     "reasoning_strength": effort,
                 },
             )
-            for effort in ("low", "medium", "high")
+            for effort in ("none", "low", "high", "max")
         }
         return len(prompts) > 1
 

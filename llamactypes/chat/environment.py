@@ -8,7 +8,7 @@ immutable sandbox, trimmed blocks, ``break``/``continue``, a ``generation`` tag,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, NoReturn
@@ -63,7 +63,7 @@ class GenerationTag(Extension):
     Only training uses the mark; for a prompt the body is rendered as it is.
     """
 
-    tags = frozenset({"generation"})
+    tags = {"generation"}  # noqa: RUF012 - jinja2 declares it as a set
 
     def parse(self, parser: Parser) -> nodes.Node:
         """Return the body as a scope of its own."""
@@ -175,7 +175,15 @@ def _tojson(
         indent=indent,
         separators=separators,
         sort_keys=sort_keys,
+        default=_plain_list,
     )
+
+
+def _plain_list(value: Any) -> list[Any]:
+    # What `map` and `selectattr` return; llama.cpp's renderer writes a list as well.
+    if isinstance(value, Generator):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _guarded(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:

@@ -134,7 +134,11 @@ def _part_text(part: Any, where: str) -> str:
         raise MessageError(f"Expected {where} to be an object", where)
     kind = part.get("type")
     if kind in _MEDIA_TYPES:
-        raise MessageError(f"{_media_name(kind)} input is not supported", where)
+        raise MessageError(
+            f"{_media_name(kind)} input is not supported - hint: if this is "
+            "unexpected, you may need to provide the mmproj",
+            where,
+        )
     if kind not in _TEXT_TYPES:
         raise MessageError("unsupported content[].type", f"{where}.type")
     field = "refusal" if kind == "refusal" else "text"

@@ -31,6 +31,7 @@ MAX_SOURCE_CHARS = 1024 * 1024
 """Longest template text, in characters."""
 
 _TEMPLATE_FILE = "<template>"
+_OPTIONAL = ("tools", "documents")
 
 
 class ChatTemplate:
@@ -120,14 +121,27 @@ class ChatTemplate:
             "datetime": moment.strftime("%b %d %Y"),
             **(extra or {}),
         }
-        budget = RenderBudget()
-        with self._errors_explained(), budget.active(), _present(now):
-            return "".join(self._pieces(variables, budget))
+        with self._errors_explained(), RenderBudget().active(), _present(now):
+            try:
+                return self._text(variables)
+            except TypeError:
+                # Hugging Face gives None for absent tools, llama-server nothing at
+                # all; a template that loops over them unasked knows only the latter.
+                missing = [key for key in _OPTIONAL if variables[key] is None]
+                if not missing:
+                    raise
+                return self._text(
+                    {k: v for k, v in variables.items() if k not in missing}
+                )
 
-    def _pieces(self, variables: dict[str, Any], budget: RenderBudget) -> Iterator[str]:
+    def _text(self, variables: dict[str, Any]) -> str:
+        budget = RenderBudget.current()
+        pieces = []
         for piece in self._template.generate(variables):
-            budget.write(piece)
-            yield piece
+            if budget is not None:
+                budget.write(piece)
+            pieces.append(piece)
+        return "".join(pieces)
 
     @contextmanager
     def _errors_explained(self) -> Iterator[None]:
