@@ -156,10 +156,6 @@ SIDE_STRUCTS: tuple[tuple[StructProbe, tuple[str, ...]], ...] = (
         ("llama_model_quantize",),
     ),
     (
-        StructProbe("llama_perf_context_data", "llama_perf_context", 48, (), (None,)),
-        ("llama_perf_context",),
-    ),
-    (
         StructProbe(
             "mtmd_context_params",
             "mtmd_context_params_default",

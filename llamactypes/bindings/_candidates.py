@@ -126,15 +126,15 @@ def needed_features(path: str) -> tuple[str, ...]:
     return ()
 
 
-def package_folder(name: str) -> Path | None:
-    """Return the folder of an installed package without importing it.
+def package_folders(name: str) -> list[Path]:
+    """Return the folders of an installed package without importing it.
 
     ``PathFinder`` is what ``importlib.util.find_spec`` uses, here with the working
     directory taken out of the path.
     """
     spec = PathFinder.find_spec(name, _search_path())
     locations = spec.submodule_search_locations if spec else None
-    return Path(next(iter(locations))) if locations else None
+    return [Path(location) for location in locations or ()]
 
 
 def _search_path() -> list[str]:
@@ -165,11 +165,11 @@ def _absent(path: Path, origin: str, reason: str) -> Candidate:
 
 def _from_wheels() -> Iterator[Candidate]:
     for provider in PROVIDERS:
-        folder = package_folder(provider.package)
-        if folder is None:
+        folders = package_folders(provider.package)
+        if not folders:
             reason = "the package is not installed"
             yield _absent(Path(provider.package), provider.package, reason)
         else:
             yield _in_folder(
-                folder / provider.folder, provider.package, provider.needs_cpu
+                folders[0] / provider.folder, provider.package, provider.needs_cpu
             )

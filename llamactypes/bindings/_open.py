@@ -50,13 +50,13 @@ def open_library(name: str) -> OpenLibrary:
     """
     if os.path.isabs(name):
         check_file(Path(name))
-    main = _open(name)
+    main = open_file(name)
     path = _path_of(main, name)
     handles, notes = [main], []
     for stem in _NEIGHBOURS:
         for neighbour in _spellings(path, stem):
             try:
-                handles.append(_open(str(neighbour)))
+                handles.append(open_file(str(neighbour)))
                 break
             except LibraryError as error:
                 notes.append(str(error))
@@ -91,8 +91,8 @@ def explain(text: str, path: str) -> str:
     """Turn the loader's words into what is wrong with `path` and what to do."""
     if version := _VERSION.search(text):
         return f"{path}: {_explain_version(*version.groups())}"
-    if missing := _MISSING.search(text):
-        return f"{path}: {_explain_missing(missing.group(1))}"
+    if missing := missing_dependency(text):
+        return f"{path}: {_explain_missing(missing)}"
     if undefined := _UNDEFINED.search(text):
         return (
             f"{path}: undefined symbol {undefined.group(1)}: the file expects to be "
@@ -131,26 +131,36 @@ def _explain_missing(dependency: str) -> str:
     return f"needs {dependency}, which is not installed"
 
 
-def _open(name: str) -> ctypes.CDLL:
+def missing_dependency(text: str) -> str | None:
+    """Return the library that the loader says it did not find."""
+    missing = _MISSING.search(text)
+    return missing.group(1) if missing else None
+
+
+def open_file(name: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
     """Open `name`; what it needs and lies beside it is opened first.
 
     The loader finds an already opened dependency by its soname, so that no rpath and
     no RTLD_GLOBAL is needed.
+
+    Raises:
+        LibraryNotFound: `name` is a soname unknown to the loader.
+        LibraryError: It cannot be opened; the message says what is missing.
     """
     folder = Path(name).parent if os.path.isabs(name) else None
     opened: set[str] = set()
     while True:
         try:
-            return ctypes.CDLL(name)
+            return ctypes.CDLL(name, mode)
         except OSError as error:
-            missing = _MISSING.search(str(error))
-            if missing and missing.group(1) == name:
+            missing = missing_dependency(str(error))
+            if missing == name:
                 raise LibraryNotFound(f"{name} is not installed") from error
-            beside = folder / missing.group(1) if folder and missing else None
+            beside = folder / missing if folder and missing else None
             if beside is None or beside.name in opened or not beside.exists():
                 raise LibraryError(explain(str(error), name)) from error
             opened.add(beside.name)
-            _open(str(beside))
+            open_file(str(beside), mode)
 
 
 def _spellings(path: Path, stem: str) -> list[Path]:
