@@ -1,0 +1,144 @@
+"""Strict JSON in, safe JSON out.
+
+In: UTF-8 only, no NaN or infinity, no duplicate keys, bounded depth, no lone surrogate.
+Out: always valid UTF-8 and valid JSON, whatever text a model produced.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+from api.protocol.fields import json_type
+from api.protocol.invalid import InvalidRequest
+
+__all__ = ("MAX_DEPTH", "dumps", "dumps_bytes", "load_object")
+
+MAX_DEPTH = 256
+"""Deepest nesting of arrays and objects that a body may have."""
+
+# One match per string (skipped), opening or closing bracket.
+_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def load_object(body: bytes) -> dict[str, Any]:
+    """Parse a request body that must be one JSON object.
+
+    Raises:
+        InvalidRequest: With a message that says what is wrong with the body.
+    """
+    if not body.strip():
+        raise InvalidRequest("the request body is empty; a JSON object is expected")
+    _check_depth(body)
+    value = _parse(_decode(body))
+    if not isinstance(value, dict):
+        raise InvalidRequest(
+            f"the request body must be a JSON object, not {json_type(value)}"
+        )
+    if _SURROGATE_ESCAPE.search(body):
+        _check_surrogates(value)
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Encode on one line; lone surrogates and non-finite numbers become harmless."""
+    try:
+        return _dumps(value)
+    except ValueError:
+        return _dumps(_finite(value))
+
+
+def dumps_bytes(value: Any) -> bytes:
+    """Encode to UTF-8; a lone surrogate becomes ``?``."""
+    return dumps(value).encode("utf-8", "replace")
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def _decode(body: bytes) -> str:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            f"the request body is not valid UTF-8 (byte {error.start})"
+        ) from None
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_parse_float,
+            object_pairs_hook=_unique_keys,
+        )
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise InvalidRequest(f"the request body is not valid JSON: {error}") from None
+
+
+def _check_depth(body: bytes) -> None:
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for match in _BRACKETS.finditer(body):
+        char = match[0]
+        if char in (b"[", b"{"):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _too_deep()
+        elif char in (b"]", b"}"):
+            depth -= 1
+
+
+def _too_deep() -> InvalidRequest:
+    return InvalidRequest(
+        f"the request body is nested too deeply; the limit is {MAX_DEPTH} levels"
+    )
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _parse_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"number out of range: {text}")
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"duplicate key {key[:64]!r}")
+            seen.add(key)
+    return result
+
+
+def _check_surrogates(value: dict[str, Any]) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidRequest(
+            "the request body holds a lone surrogate (half of a \\ud83d\\ude00 pair)"
+        ) from None

@@ -1,0 +1,1 @@
+"""Request and reply shapes of the HTTP API: pure, from JSON to values and back."""

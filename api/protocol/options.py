@@ -1,0 +1,237 @@
+"""Everything a completion request may ask for, beside its prompt. Pure.
+
+One table for the native, the OpenAI and the chat routes: llama-server's. A parameter is
+honoured, ignored by design (docs/http_api.md lists those), or refused by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from api.protocol.fields import Body, Integer, boolean, json_type, strings
+from api.protocol.invalid import InvalidRequest, NotSupported
+from api.protocol.sampling_fields import Tokenizer, read_sampling
+from llamactypes.engine.request import GenerationRequest
+from llamactypes.sampling_params import RANDOM_SEED, SamplingParams
+
+__all__ = ("CompletionOptions", "OptionDefaults", "read_options", "refuse_unsupported")
+
+_INT64_MAX = 2**63 - 1
+
+_MAX_TOKENS = Integer(("n_predict", "max_completion_tokens", "max_tokens"), -1)
+_N_KEEP = Integer(("n_keep",), -1)
+_N_DISCARD = Integer(("n_discard",), 0)
+_N_INDENT = Integer(("n_indent",), 0)
+_N_CACHE_REUSE = Integer(("n_cache_reuse",), 0)
+_T_MAX_PREDICT = Integer(("t_max_predict_ms",), -1, _INT64_MAX)
+_ID_SLOT = Integer(("id_slot",), -1)
+_PING = Integer(("sse_ping_interval",), -1)
+_BUDGET = Integer(("reasoning_budget_tokens", "thinking_budget_tokens"), -1)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionDefaults:
+    """What a request gets where it is silent: the server's flags."""
+
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    n_predict: int = -1
+    n_keep: int = 0
+    stop: tuple[str, ...] = ()
+    cache_prompt: bool = True
+    ignore_eos: bool = False
+    sse_ping_interval_s: int = 30
+    verbose: bool = False
+    special: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionOptions:
+    """A request's parameters, read and checked."""
+
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    n_predict: int = -1
+    stop: tuple[str, ...] = ()
+    n_choices: int = 1
+    """Completions for each prompt."""
+    stream: bool = False
+    include_usage: bool = False
+    timings_per_token: bool = False
+    return_tokens: bool = False
+    return_progress: bool = False
+    sse_ping_interval_s: int = 30
+    """Seconds of silence before a comment is sent; 0 or less: never."""
+    verbose: bool = False
+    cache_prompt: bool = True
+    ignore_eos: bool = False
+    id_slot: int = -1
+    n_keep: int = 0
+    n_discard: int = 0
+    n_indent: int = 0
+    t_max_predict_ms: int = -1
+    post_sampling_probs: bool = False
+    response_fields: tuple[str, ...] = ()
+    special: bool = False
+
+    def requests(self, prompts: list[tuple[int, ...]]) -> list[GenerationRequest]:
+        """Return the generations to submit: every choice of every prompt, in order."""
+        return [
+            self._request(tokens, choice)
+            for tokens in prompts
+            for choice in range(self.n_choices)
+        ]
+
+    def _request(self, tokens: tuple[int, ...], choice: int) -> GenerationRequest:
+        return GenerationRequest(
+            prompt_tokens=tokens,
+            sampling=_with_seed(self.sampling, choice),
+            max_tokens=self.n_predict,
+            stop=self.stop,
+            ignore_eos=self.ignore_eos,
+            cache_prompt=self.cache_prompt,
+            # Several choices cannot share one slot: the first gets it, the rest any.
+            id_slot=self.id_slot if choice == 0 else -1,
+            n_keep=self.n_keep,
+            n_discard=self.n_discard,
+            n_indent=self.n_indent,
+            t_max_predict_ms=self.t_max_predict_ms,
+            post_sampling_probs=self.post_sampling_probs,
+            return_progress=self.return_progress and self.stream,
+            special_pieces=self.special,
+        )
+
+
+def _with_seed(sampling: SamplingParams, choice: int) -> SamplingParams:
+    """Seeds of the choices count up from the request's; random stays random."""
+    if choice == 0 or sampling.seed == RANDOM_SEED:
+        return sampling
+    return replace(sampling, seed=(sampling.seed + choice) % RANDOM_SEED)
+
+
+def read_options(
+    body: Body, defaults: OptionDefaults, vocab: Tokenizer, n_slots: int
+) -> CompletionOptions:
+    """Read every parameter of a completion request.
+
+    Args:
+        body: The request.
+        defaults: The server's flags.
+        vocab: For logit biases given as text.
+        n_slots: Most choices of one prompt.
+
+    Raises:
+        InvalidRequest: A field has the wrong type, is out of a hard range, or asks for
+            something this server cannot honour.
+    """
+    refuse_unsupported(body)
+    n_choices = Integer(("n_cmpl", "n"), 1, n_slots)
+    n_predict = _MAX_TOKENS.read(body, -1)
+    return CompletionOptions(
+        sampling=read_sampling(body, defaults.sampling, vocab),
+        n_predict=defaults.n_predict if n_predict < 0 else n_predict,
+        stop=_stop(body, defaults.stop),
+        n_choices=n_choices.read(body, 1),
+        stream=boolean(body, "stream", False),
+        include_usage=_include_usage(body),
+        timings_per_token=boolean(body, "timings_per_token", False),
+        return_tokens=boolean(body, "return_tokens", False),
+        return_progress=boolean(body, "return_progress", False),
+        sse_ping_interval_s=_PING.read(body, defaults.sse_ping_interval_s),
+        verbose=boolean(body, "verbose", defaults.verbose),
+        cache_prompt=boolean(body, "cache_prompt", defaults.cache_prompt),
+        ignore_eos=boolean(body, "ignore_eos", defaults.ignore_eos),
+        id_slot=_ID_SLOT.read(body, -1),
+        n_keep=_N_KEEP.read(body, defaults.n_keep),
+        n_discard=_N_DISCARD.read(body, 0),
+        n_indent=_N_INDENT.read(body, 0),
+        t_max_predict_ms=_T_MAX_PREDICT.read(body, -1),
+        post_sampling_probs=boolean(body, "post_sampling_probs", False),
+        response_fields=strings(body, "response_fields") or (),
+        special=defaults.special,
+    )
+
+
+def _include_usage(body: Body) -> bool:
+    options = body.get("stream_options")
+    if options is None:
+        return False
+    if not isinstance(options, dict):
+        raise InvalidRequest.field(
+            "stream_options", f"Value must be an object, but got {json_type(options)}"
+        )
+    return boolean(options, "include_usage", False)
+
+
+def _stop(body: Body, default: tuple[str, ...]) -> tuple[str, ...]:
+    value = body.get("stop")
+    if value is None:
+        return default
+    words = [value] if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(w, str) for w in words):
+        raise InvalidRequest.field("stop", "Value must be a string or array of strings")
+    # An empty stop sequence would match at once; a list of none means the default.
+    return tuple(word for word in words if word) or default
+
+
+# -- what is refused by name ---------------------------------------------------------
+
+_CONSTRAINT = "this server has no constrained sampling"
+
+
+def refuse_unsupported(body: Body) -> None:
+    """Raise for a parameter that would change the output and cannot be honoured."""
+    _refuse_constraints(body)
+    _refuse_reasoning(body)
+    if _N_CACHE_REUSE.read(body, 0) > 0:
+        raise NotSupported("n_cache_reuse", "reuse of shifted chunks")
+    lora = body.get("lora")
+    if lora is not None and not isinstance(lora, list):
+        raise InvalidRequest.field(
+            "lora", "Error: 'lora' must be an array of objects with 'id' and 'scale'"
+        )
+    if lora:
+        raise NotSupported("lora", "adapters are those of the --lora flag")
+
+
+def _refuse_constraints(body: Body) -> None:
+    for name in ("grammar", "json_schema", "grammar_triggers", "preserved_tokens"):
+        value = body.get(name)
+        # An empty schema means "any object": it is a constraint, too.
+        if value not in (None, "", []):
+            raise NotSupported(name, _CONSTRAINT)
+    if boolean(body, "grammar_lazy", False):
+        raise NotSupported("grammar_lazy", _CONSTRAINT)
+    _refuse_response_format(body.get("response_format"))
+
+
+def _refuse_response_format(value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        raise InvalidRequest.field(
+            "response_format", f"Value must be an object, but got {json_type(value)}"
+        )
+    kind = value.get("type")
+    if kind in ("json_object", "json_schema"):
+        raise NotSupported("response_format", f"type {kind!r}; {_CONSTRAINT}")
+    if kind not in (None, "text"):
+        raise InvalidRequest(
+            'response_format type must be one of "text" or "json_object", '
+            f"but got: {str(kind)[:64]}",
+            "response_format",
+        )
+
+
+def _refuse_reasoning(body: Body) -> None:
+    if _BUDGET.read(body, -1) >= 0:
+        raise NotSupported("reasoning_budget_tokens", "thinking is not limited")
+    if boolean(body, "reasoning_control", False):
+        raise NotSupported("reasoning_control", "thinking cannot be ended from outside")
+    if boolean(body, "parse_tool_calls", False):
+        raise NotSupported("parse_tool_calls", "tool calls are returned as text")
+    name = body.get("reasoning_format")
+    if name in (None, "none", "auto"):
+        return
+    if name in ("deepseek", "deepseek-legacy"):
+        raise NotSupported("reasoning_format", "thinking is returned as content")
+    raise InvalidRequest.field("reasoning_format", "Unknown reasoning format")
