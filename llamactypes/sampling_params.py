@@ -1,7 +1,7 @@
 """How the next token is chosen: plain values, llama-server's names and defaults.
 
-Pure: no ctypes, so that the engine's arithmetic and the HTTP layer can build and compare
-them. ``SamplerChain.from_params`` turns them into native samplers.
+Pure: no ctypes, so that the engine's arithmetic and the HTTP layer can build and
+compare them. ``SamplerChain.from_params`` turns them into native samplers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SAMPLER_NAMES = frozenset((*DEFAULT_SAMPLERS, "infill", "adaptive_p"))
 DEFAULT_SEQUENCE_BREAKERS = ("\n", ":", '"', "*")
 
 MAX_LAST_N = 1 << 20
-"""The library allocates the look-back of penalties and DRY up front; beyond this we refuse."""
+"""The library allocates the look-back of penalties and DRY up front: a sane limit."""
 
 _FLOAT32_MAX = 3.4028234663852886e38
 _INT32_MAX = 2**31 - 1
@@ -88,7 +88,7 @@ class SamplingParams:
     adaptive_decay: float = 0.9
     min_keep: int = 0
     n_probs: int = 0
-    """How many alternatives the caller wants; above 0 the draw is never cut to greedy."""
+    """How many alternatives the caller wants; above 0 never the plain arg-max."""
     logit_bias: tuple[tuple[int, float], ...] = ()
     """(token, bias) pairs; a bias of minus infinity forbids the token."""
     samplers: tuple[str, ...] = DEFAULT_SAMPLERS

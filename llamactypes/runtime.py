@@ -1,0 +1,191 @@
+"""Process scope: the native library's start and end, its devices, its threads.
+
+Everything else in the object layer calls `start_backend()` by itself; call it first
+only to choose the library.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import weakref
+from _thread import allocate_lock
+from ctypes import byref, c_size_t
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from llamactypes import _native_log
+from llamactypes import bindings as C  # noqa: N812
+from llamactypes.bindings import _backends, _loader
+
+if TYPE_CHECKING:
+    from llamactypes._handle import NativeObject
+
+__all__ = (
+    "Device",
+    "backend_is_started",
+    "default_thread_count",
+    "devices",
+    "free_backend",
+    "start_backend",
+    "supports_gpu_offload",
+    "system_info",
+)
+
+logger = logging.getLogger("llamactypes.objects")
+
+_DEVICE_KINDS = {
+    C.GGML_BACKEND_DEVICE_TYPE_CPU: "cpu",
+    C.GGML_BACKEND_DEVICE_TYPE_GPU: "gpu",
+    C.GGML_BACKEND_DEVICE_TYPE_IGPU: "igpu",
+    C.GGML_BACKEND_DEVICE_TYPE_ACCEL: "accel",
+}
+
+
+class _State:
+    """What this process has started; the lock makes start and free one at a time."""
+
+    def __init__(self) -> None:
+        self.lock = allocate_lock()
+        self.is_started = False
+        self.has_backends = False
+        self.models: weakref.WeakSet[NativeObject[Any]] = weakref.WeakSet()
+
+
+_state = _State()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device that can hold or compute a model."""
+
+    name: str
+    description: str
+    kind: str
+    """"cpu", "gpu", "igpu", "accel" or "other"."""
+    memory_free_bytes: int
+    memory_total_bytes: int
+
+
+def start_backend(library: str | None = None) -> None:
+    """Load the native library and start it; a second call does nothing.
+
+    Native log lines go to ``logging.getLogger("llamactypes.native")`` from here on.
+
+    Args:
+        library: A file or folder to load instead of searching (see `bindings`).
+
+    Raises:
+        LibraryError: No usable library, or another one is already loaded.
+    """
+    with _state.lock:
+        if _state.is_started and library is None:
+            return
+        loaded = _loader.load(library)
+        if _state.is_started:
+            return
+        _native_log.install()
+        if not _state.has_backends:
+            _load_backends(loaded)
+        C.llama_backend_init()
+        _state.is_started = True
+
+
+def _load_backends(loaded: _loader.LoadedLibrary) -> None:
+    _backends.load_backends(loaded)
+    _state.has_backends = True
+    atexit.register(_at_exit)
+
+
+def free_backend() -> None:
+    """Close every live model and its contexts, then release the backend.
+
+    Idempotent; `start_backend` may follow. Nothing may be using a context meanwhile.
+    """
+    with _state.lock:
+        if not _state.is_started:
+            return
+        _state.is_started = False
+    for model in tuple(_state.models):
+        model.close()
+    C.llama_backend_free()
+    logger.info("backend freed")
+
+
+def backend_is_started() -> bool:
+    """Whether the native library is loaded and started."""
+    return _state.is_started
+
+
+def devices() -> tuple[Device, ...]:
+    """Return the devices of every loaded backend; memory figures are of this moment."""
+    start_backend()
+    count = C.ggml_backend_dev_count()
+    return tuple(_describe(C.ggml_backend_dev_get(index)) for index in range(count))
+
+
+def supports_gpu_offload() -> bool:
+    """Whether a loaded backend can take layers of a model."""
+    start_backend()
+    return bool(C.llama_supports_gpu_offload())
+
+
+def system_info() -> str:
+    """Return the library's own line on CPU features and backends."""
+    start_backend()
+    text: bytes | None = C.llama_print_system_info()
+    return (text or b"").decode("utf-8", "replace").strip()
+
+
+def default_thread_count() -> int:
+    """Return how many inference threads to use when nobody said: all cores but one.
+
+    Counts physical cores within this process's affinity: ggml's threads spin at
+    barriers, so that one busy neighbour on a shared core slows every step.
+    """
+    return max(1, min(_usable_cpus(), _physical_cores()) - 1)
+
+
+def register_model(model: NativeObject[Any]) -> None:
+    """Let `free_backend` know of a live model (held weakly)."""
+    _state.models.add(model)
+
+
+def _usable_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _physical_cores() -> int:
+    """Count cores by their topology; hardware threads of one core count once."""
+    cores = set()
+    for cpu in range(os.cpu_count() or 1):
+        folder = f"/sys/devices/system/cpu/cpu{cpu}/topology"
+        try:
+            with open(f"{folder}/thread_siblings_list", encoding="ascii") as file:
+                cores.add(file.read().strip())
+        except OSError:
+            return os.cpu_count() or 1
+    return len(cores)
+
+
+def _describe(device: C.ggml_backend_dev_t) -> Device:
+    free, total = c_size_t(), c_size_t()
+    C.ggml_backend_dev_memory(device, byref(free), byref(total))
+    return Device(
+        name=(C.ggml_backend_dev_name(device) or b"").decode("utf-8", "replace"),
+        description=(C.ggml_backend_dev_description(device) or b"").decode(
+            "utf-8", "replace"
+        ),
+        kind=_DEVICE_KINDS.get(C.ggml_backend_dev_type(device), "other"),
+        memory_free_bytes=free.value,
+        memory_total_bytes=total.value,
+    )
+
+
+def _at_exit() -> None:
+    free_backend()
+    # Destructors of the library run after Python is gone and may still log.
+    _native_log.silence()

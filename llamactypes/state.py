@@ -1,0 +1,135 @@
+"""Save and restore one sequence of a context's memory.
+
+A saved state fits only the same model, the same cache types and a library that writes
+the same format; the library recognises what does not fit.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from llamactypes import _native_log
+from llamactypes import bindings as C  # noqa: N812
+from llamactypes.errors import StateError
+
+if TYPE_CHECKING:
+    from llamactypes.context import Context
+
+__all__ = (
+    "restore_sequence",
+    "restore_sequence_file",
+    "save_sequence",
+    "save_sequence_file",
+)
+
+
+def save_sequence(context: Context, seq_id: int) -> bytes:
+    """Return the state of a sequence. The context's owning thread calls this.
+
+    Raises:
+        StateError: The library could not write it.
+        ValueError: No such sequence.
+
+    C: llama.h `llama_state_seq_get_data`.
+    """
+    _check(context, seq_id)
+    size = C.llama_state_seq_get_size(context.raw, seq_id)
+    buffer = (ctypes.c_uint8 * size)()
+    with _native_log.collect_problems() as problems:
+        written = C.llama_state_seq_get_data(context.raw, buffer, size, seq_id)
+    if not 0 < written <= size:
+        raise StateError(
+            f"sequence {seq_id} cannot be saved: {_native_log.reason(problems)}"
+        )
+    return bytes(memoryview(buffer)[:written])
+
+
+def restore_sequence(context: Context, seq_id: int, data: bytes) -> None:
+    """Replace a sequence by a saved state. The context's owning thread calls this.
+
+    Raises:
+        StateError: The data is damaged, does not fit this model, or finds no room; the
+            sequence is then empty.
+        ValueError: No such sequence.
+
+    C: llama.h `llama_state_seq_set_data`.
+    """
+    _check(context, seq_id)
+    buffer = (ctypes.c_uint8 * len(data)).from_buffer_copy(data) if data else None
+    with _native_log.collect_problems() as problems:
+        read = C.llama_state_seq_set_data(context.raw, buffer, len(data), seq_id)
+    if read != len(data) or not read:
+        context.memory.seq_rm(seq_id)
+        raise StateError(
+            f"sequence {seq_id} cannot be restored: {_native_log.reason(problems)}"
+        )
+
+
+def save_sequence_file(
+    context: Context,
+    seq_id: int,
+    path: str | os.PathLike[str],
+    tokens: Sequence[int] = (),
+) -> int:
+    """Write a sequence and its tokens to a file; return the bytes written.
+
+    Raises:
+        StateError: The file cannot be written.
+        ValueError: No such sequence.
+
+    C: llama.h `llama_state_seq_save_file`.
+    """
+    _check(context, seq_id)
+    array = (ctypes.c_int32 * len(tokens))(*tokens)
+    with _native_log.collect_problems() as problems:
+        written: int = C.llama_state_seq_save_file(
+            context.raw, os.fsencode(path), seq_id, array, len(tokens)
+        )
+    if not written:
+        raise StateError(
+            f"{os.fspath(path)} cannot be written: {_native_log.reason(problems)}"
+        )
+    return written
+
+
+def restore_sequence_file(
+    context: Context, seq_id: int, path: str | os.PathLike[str]
+) -> list[int]:
+    """Replace a sequence by a saved file; return the tokens saved with it.
+
+    Raises:
+        StateError: There is no such file, or it does not fit; the sequence is then
+            empty.
+        ValueError: No such sequence.
+
+    C: llama.h `llama_state_seq_load_file`.
+    """
+    _check(context, seq_id)
+    if not os.path.isfile(path):
+        raise StateError(f"{os.fspath(path)} does not exist")
+    capacity = max(1, os.path.getsize(path) // ctypes.sizeof(ctypes.c_int32))
+    tokens = (ctypes.c_int32 * capacity)()
+    count = ctypes.c_size_t(0)
+    with _native_log.collect_problems() as problems:
+        read = C.llama_state_seq_load_file(
+            context.raw,
+            os.fsencode(path),
+            seq_id,
+            tokens,
+            capacity,
+            ctypes.byref(count),
+        )
+    if not read:
+        context.memory.seq_rm(seq_id)
+        raise StateError(
+            f"{os.fspath(path)} cannot be restored: {_native_log.reason(problems)}"
+        )
+    return list(tokens[: count.value])
+
+
+def _check(context: Context, seq_id: int) -> None:
+    context.check_owner()
+    context.memory.check(seq_id)
