@@ -1,0 +1,36 @@
+"""Continuous batching over one model: submit requests, read generations."""
+
+from llamactypes.engine.config import (
+    EngineConfig,
+    EngineMetrics,
+    ModelInfo,
+    SlotState,
+)
+from llamactypes.engine.engine import Engine, EngineState
+from llamactypes.engine.generation import Generation
+from llamactypes.engine.request import (
+    Delta,
+    FinishReason,
+    GenerationRequest,
+    Progress,
+    Result,
+    Timings,
+    TokenProbs,
+)
+
+__all__ = (
+    "Engine",
+    "EngineConfig",
+    "EngineMetrics",
+    "EngineState",
+    "Generation",
+    "GenerationRequest",
+    "FinishReason",
+    "Delta",
+    "Result",
+    "Timings",
+    "Progress",
+    "TokenProbs",
+    "ModelInfo",
+    "SlotState",
+)

@@ -1,0 +1,152 @@
+"""The engine's configuration: what a person chooses before a model is loaded. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ("EngineConfig", "ModelInfo", "SlotState", "EngineMetrics")
+
+DEFAULT_PARALLEL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """Defaults are llama-server's; see docs/cli.md for each flag."""
+
+    model_path: str
+    library: str | None = None
+    """Path of libllama or its folder; None: the search order of docs/library.md."""
+
+    # -- model --
+    n_gpu_layers: int | None = None
+    """Layers put on a GPU; None: the library's default (all that fit a device)."""
+    split_mode: str | None = None
+    main_gpu: int = 0
+    tensor_split: tuple[float, ...] = ()
+    devices: tuple[str, ...] = ()
+    use_mmap: bool = True
+    use_mlock: bool = False
+    check_tensors: bool = False
+    lora: tuple[tuple[str, float], ...] = ()
+    """(path, scale) of adapters applied to every request."""
+
+    # -- context --
+    n_ctx: int = 0
+    """Tokens in the KV cache, all slots together; 0: what the model was trained on."""
+    n_batch: int = 2048
+    """Most tokens in one decode."""
+    n_ubatch: int = 512
+    n_parallel: int = -1
+    """Slots; -1: four sharing one KV cache."""
+    kv_unified: bool | None = None
+    """One KV buffer shared by all slots; None: only when `n_parallel` is -1."""
+    n_threads: int | None = None
+    n_threads_batch: int | None = None
+    type_k: str = "f16"
+    type_v: str = "f16"
+    flash_attn: str = "auto"
+    swa_full: bool = False
+    offload_kqv: bool = True
+    op_offload: bool = True
+    rope_scaling: str | None = None
+    rope_freq_base: float = 0.0
+    rope_freq_scale: float = 0.0
+    yarn_ext_factor: float = -1.0
+    yarn_attn_factor: float = -1.0
+    yarn_beta_fast: float = -1.0
+    yarn_beta_slow: float = -1.0
+    yarn_orig_ctx: int = 0
+    warmup: bool = True
+
+    # -- engine --
+    context_shift: bool = False
+    slot_prompt_similarity: float = 0.1
+    """Least part of a prompt that a slot must hold to be chosen for it."""
+    queue_size: int = 1024
+    """Most requests that may wait for a slot."""
+    orphan_timeout_s: float = 0.0
+    """Cancel a generation that nobody has read for this long; 0: never."""
+
+    @property
+    def n_slots(self) -> int:
+        """Number of slots, with -1 resolved."""
+        return DEFAULT_PARALLEL if self.n_parallel < 0 else max(1, self.n_parallel)
+
+    @property
+    def is_unified(self) -> bool:
+        """Whether all slots share one KV buffer, with None resolved."""
+        return self.n_parallel < 0 if self.kv_unified is None else self.kv_unified
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """Facts about the loaded model and its context."""
+
+    path: str
+    description: str
+    ftype: str
+    size_bytes: int
+    n_params: int
+    n_ctx: int
+    """Tokens in the KV cache, all slots together."""
+    n_ctx_slot: int
+    """Most tokens one request may hold."""
+    n_ctx_train: int
+    n_embd: int
+    n_vocab: int
+    vocab_type: int
+    """Value of ``enum llama_vocab_type``."""
+    vocab_kind: str
+    n_slots: int
+    bos_token: str
+    eos_token: str
+    chat_template: str | None
+    chat_templates: dict[str, str]
+    """Named variants of the template (``tool_use`` …)."""
+    library: str
+    """Build of the native library, such as ``b11549-86a2835``."""
+    devices: tuple[str, ...]
+    n_threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotState:
+    """One slot as seen from outside, at one moment."""
+
+    id: int
+    n_ctx: int
+    is_processing: bool
+    id_task: int = -1
+    n_prompt_tokens: int = 0
+    n_prompt_tokens_processed: int = 0
+    n_prompt_tokens_cache: int = 0
+    request: object | None = None
+    """The ``GenerationRequest`` last served here; None before the first."""
+    n_decoded: int = 0
+    n_remain: int = -1
+    has_next_token: bool = False
+    has_new_line: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMetrics:
+    """Counters since the start."""
+
+    n_decode: int = 0
+    """``llama_decode`` calls."""
+    prompt_tokens: int = 0
+    """Prompt tokens computed."""
+    prompt_tokens_cached: int = 0
+    """Prompt tokens taken from the KV cache."""
+    tokens_generated: int = 0
+    prompt_seconds: float = 0.0
+    generation_seconds: float = 0.0
+    busy_slots_total: int = 0
+    """Sum over decodes of the slots in each; over `n_decode`: the mean."""
+    n_tokens_max: int = 0
+    """Most tokens ever held by one slot."""
+    requests_processing: int = 0
+    requests_waiting: int = 0
+    requests_cancelled: int = 0
+    requests_failed: int = 0
+    preemptions: int = 0

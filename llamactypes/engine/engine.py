@@ -1,0 +1,517 @@
+"""The engine: one thread that owns the context, and doors for all the others.
+
+    any thread      submit ──► mailbox ─┐                    ┌─► Generation log ──► read
+    engine thread                       └─► scheduler ⇄ runner ┘
+
+The engine thread alone touches the scheduler and the runner. Everyone else leaves
+messages in the mailbox and reads logs.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence as SequenceOf
+from dataclasses import replace
+from itertools import count
+
+from llamactypes.engine.config import (
+    EngineConfig,
+    EngineMetrics,
+    ModelInfo,
+    SlotState,
+)
+from llamactypes.engine.gate import Gate
+from llamactypes.engine.generation import Generation
+from llamactypes.engine.loader import LoadedModel, Loader, load_model
+from llamactypes.engine.metrics import Meter
+from llamactypes.engine.request import FinishReason, GenerationRequest
+from llamactypes.engine.scheduler import Admission, Event, Plan, Scheduler
+from llamactypes.engine.sequence import Sequence
+from llamactypes.errors import (
+    DecodeAborted,
+    EngineError,
+    EngineFailed,
+    EngineLoading,
+    EngineOverloaded,
+    EngineStopped,
+    KVCacheFull,
+    LlamaError,
+    ModelLoadCancelled,
+    PromptTooLong,
+)
+from llamactypes.sampling import SamplerChain
+from llamactypes.vocab import Vocab
+
+__all__ = ("Engine", "EngineState")
+
+logger = logging.getLogger("llamactypes.engine")
+
+_NEGATIVE_INFINITY = float("-inf")
+_INTERRUPTIBLE_TOKENS = 32
+_RETRY_AFTER_S = 1.0
+_HOUSEKEEPING_S = 1.0
+
+
+class EngineState(enum.Enum):
+    """Where the engine is in its life."""
+
+    CREATED = "created"
+    LOADING = "loading"
+    READY = "ready"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class Engine:
+    """Continuous batching over one model.
+
+    Public methods may be called from any thread. ``start`` returns at once; the model
+    loads on the engine thread, which owns the context until ``stop``.
+    """
+
+    def __init__(self, config: EngineConfig, *, load: Loader = load_model) -> None:
+        self.config = config
+        self.state = EngineState.CREATED
+        self.failure: BaseException | None = None
+        """Why the state is FAILED."""
+        self.load_progress = 0.0
+        """Part of the model that is loaded, 0 … 1."""
+        self._load = load
+        self._loaded: LoadedModel | None = None
+        self._vocab: Vocab | None = None
+        self._info: ModelInfo | None = None
+        self._scheduler: Scheduler | None = None
+        self._thread = threading.Thread(
+            target=self._main, name="llamactypes-engine", daemon=True
+        )
+        self._gate = Gate(self._refusal)
+        self._state_lock = threading.Lock()
+        self._ready = threading.Event()
+        self._wake = threading.Event()
+        self._submitted: deque[tuple[Sequence, Generation, SamplerChain]] = deque()
+        self._cancelled: deque[Generation] = deque()
+        self._ids = count()
+        self._n_live = 0
+        self._live_lock = threading.Lock()
+        self._stop_at: float | None = None
+        # Engine thread only, but for reading single values.
+        self._live: dict[int, tuple[Sequence, Generation]] = {}
+        self._interruptible: frozenset[int] = frozenset()
+        self._meter = Meter()
+        self._housekeeping_at = 0.0
+
+    # == any thread =================================================================
+
+    def start(self) -> None:
+        """Start the engine thread, which loads the model; returns at once."""
+        with self._state_lock:
+            if self.state is not EngineState.CREATED:
+                return
+            self.state = EngineState.LOADING
+        self._thread.start()
+
+    def wait_ready(self, timeout_s: float | None = None) -> None:
+        """Wait until the model is loaded.
+
+        Raises:
+            LlamaError: Loading failed, with its reason.
+            EngineLoading: It takes longer than `timeout_s`.
+        """
+        if not self._ready.wait(timeout_s):
+            raise EngineLoading("the model is still loading")
+        if self.failure is not None:
+            raise self.failure
+        if self.state in (EngineState.STOPPING, EngineState.STOPPED):
+            raise EngineStopped("the engine was stopped")
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether `submit` may succeed."""
+        return self.state is EngineState.READY
+
+    @property
+    def info(self) -> ModelInfo:
+        """Facts about the model; raises like `submit` before it is loaded."""
+        if self._info is None:
+            raise self._refusal()
+        return self._info
+
+    @property
+    def vocab(self) -> Vocab:
+        """The model's vocabulary; raises like `submit` before it is loaded.
+
+        Its methods raise `ClosedError` once the engine has freed the model.
+        """
+        if self._vocab is None:
+            raise self._refusal()
+        return self._vocab
+
+    def render_legacy(
+        self,
+        template: str,
+        messages: SequenceOf[tuple[str, str]],
+        *,
+        add_generation_prompt: bool = True,
+    ) -> str:
+        """Render a chat by libllama's built-in renderer (llama-server's --no-jinja).
+
+        Raises:
+            TemplateError: The library does not know this template.
+        """
+        with self._gate:
+            assert self._loaded is not None
+            return self._loaded.render_legacy(template, messages, add_generation_prompt)
+
+    def submit(self, request: GenerationRequest) -> Generation:
+        """Queue one request; see `submit_many`."""
+        return self.submit_many([request])[0]
+
+    def submit_many(self, requests: SequenceOf[GenerationRequest]) -> list[Generation]:
+        """Queue several requests, all or none, in this order.
+
+        Raises:
+            EngineLoading: Before the model is loaded.
+            EngineStopped: The engine is stopping, or has stopped.
+            EngineFailed: The engine met a fatal error.
+            PromptTooLong: A prompt leaves no room in a slot's context.
+            SamplingError: Sampling parameters the library refuses.
+            EngineOverloaded: The queue is full.
+            ValueError: A prompt token is not in the vocabulary.
+        """
+        with self._gate:
+            assert self._loaded is not None
+            requests = [self._checked(request) for request in requests]
+            self._reserve(len(requests))
+            samplers: list[SamplerChain] = []
+            try:
+                samplers += map(self._loaded.make_sampler, requests)
+            except BaseException:
+                for sampler in samplers:
+                    sampler.close()
+                self._release(len(requests))
+                raise
+            return self._post(requests, samplers)
+
+    def slots(self) -> list[SlotState]:
+        """Return one snapshot per slot; never waits for inference."""
+        return [] if self._scheduler is None else self._scheduler.slot_states()
+
+    def metrics(self) -> EngineMetrics:
+        """Return the counters; never waits for inference."""
+        scheduler = self._scheduler
+        n_running = len(scheduler.running) if scheduler else 0
+        return self._meter.snapshot(
+            requests_processing=n_running,
+            requests_waiting=max(0, self._n_live - n_running),
+            preemptions=scheduler.n_preemptions if scheduler else 0,
+        )
+
+    def stop(self, deadline_s: float = 30.0) -> None:
+        """Refuse new work, let generations end until the deadline, free everything.
+
+        What still runs then ends with `EngineStopped`. Returns when the thread is
+        joined and context, model and backend are freed. Idempotent; a second call may
+        only make the deadline earlier.
+        """
+        with self._state_lock:
+            stop_at = time.monotonic() + deadline_s
+            self._stop_at = min(stop_at, self._stop_at or stop_at)
+            if self.state is EngineState.CREATED:
+                self.state = EngineState.STOPPED
+                self._ready.set()
+                return
+            if self.state in (EngineState.LOADING, EngineState.READY):
+                self.state = EngineState.STOPPING
+        self._wake.set()
+        if self._thread is threading.current_thread():
+            return
+        self._thread.join(max(0.0, self._stop_at - time.monotonic()))
+        while self._thread.is_alive():
+            self._interrupt()
+            self._thread.join(0.05)
+        logger.info("engine thread joined")
+
+    # -- helpers of the above ---------------------------------------------------------
+
+    def _refusal(self) -> LlamaError:
+        """Return why work is refused now."""
+        if self.state is EngineState.FAILED:
+            return EngineFailed(f"the engine failed: {self.failure}")
+        if self.state in (EngineState.CREATED, EngineState.LOADING):
+            return EngineLoading("Loading model")
+        return EngineStopped("the server is shutting down")
+
+    def _checked(self, request: GenerationRequest) -> GenerationRequest:
+        """Refuse what cannot be served; spell out what the request implies."""
+        if self.state is not EngineState.READY:
+            raise self._refusal()
+        info, vocab = self.info, self.vocab
+        tokens = request.prompt_tokens
+        if len(tokens) >= info.n_ctx_slot:
+            raise PromptTooLong(len(tokens), info.n_ctx_slot)
+        if tokens and not (min(tokens) >= 0 and max(tokens) < info.n_vocab):
+            raise ValueError(f"prompt tokens must be within 0 … {info.n_vocab - 1}")
+        if not request.ignore_eos:
+            return request
+        forbidden = tuple((token, _NEGATIVE_INFINITY) for token in vocab.eog_tokens)
+        bias = request.sampling.logit_bias + forbidden
+        return replace(request, sampling=replace(request.sampling, logit_bias=bias))
+
+    def _reserve(self, n: int) -> None:
+        limit = self.config.n_slots + self.config.queue_size
+        with self._live_lock:
+            if self._n_live + n > limit:
+                raise EngineOverloaded(
+                    f"the server is busy: {self._n_live} requests are running or "
+                    f"waiting, of at most {limit}; try again later",
+                    _RETRY_AFTER_S,
+                )
+            self._n_live += n
+
+    def _release(self, n: int) -> None:
+        with self._live_lock:
+            self._n_live -= n
+
+    def _post(
+        self, requests: SequenceOf[GenerationRequest], samplers: list[SamplerChain]
+    ) -> list[Generation]:
+        generations: list[Generation] = []
+        for request, sampler in zip(requests, samplers, strict=True):
+            id = next(self._ids)
+            generation = Generation(id, request, self._on_cancel)
+            sequence = Sequence(id, request, sampler.seed)
+            self._submitted.append((sequence, generation, sampler))
+            generations.append(generation)
+        self._wake.set()
+        return generations
+
+    def _on_cancel(self, generation: Generation) -> None:
+        self._cancelled.append(generation)
+        if generation.id in self._interruptible:
+            self._interrupt()
+        self._wake.set()
+
+    def _interrupt(self) -> None:
+        """End the running decode early; harmless when none runs."""
+        try:
+            with self._gate:
+                if self._loaded is not None:
+                    self._loaded.runner.interrupt()
+        except EngineError:
+            return
+
+    # == engine thread ==============================================================
+
+    def _main(self) -> None:
+        try:
+            self._open()
+            self._serve()
+        except ModelLoadCancelled:
+            logger.info("loading was cancelled")
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._close()
+
+    def _open(self) -> None:
+        """Load the model and declare the engine ready."""
+        loaded = self._loaded = self._load(self.config, self._on_progress)
+        info = self._info = loaded.info
+        self._vocab = loaded.vocab
+        self._scheduler = Scheduler(
+            info.n_slots,
+            info.n_ctx_slot,
+            loaded.n_batch,
+            n_kv=info.n_ctx if self.config.is_unified else None,
+            similarity=self.config.slot_prompt_similarity,
+            context_shift=self.config.context_shift and loaded.can_shift,
+            n_keep_extra=int(loaded.vocab.add_bos),
+        )
+        if self.config.context_shift and not loaded.can_shift:
+            logger.warning("this model's memory cannot be shifted: no context shift")
+        self.load_progress = 1.0
+        with self._state_lock:
+            if self.state is EngineState.LOADING:
+                self.state = EngineState.READY
+        self._gate.open()
+        self._ready.set()
+
+    def _on_progress(self, part: float) -> bool:
+        """Note how much is loaded; False stops loading."""
+        self.load_progress = part
+        return self.state is EngineState.LOADING
+
+    def _serve(self) -> None:
+        """Step while there is work; sleep while there is none; end when stopped."""
+        assert self._scheduler is not None
+        while True:
+            self._wake.clear()
+            self._read_mailbox()
+            if self._stop_at is not None and self._is_drained(self._stop_at):
+                return
+            if not self._scheduler.has_work:
+                self._scheduler.check_integrity()
+                self._wake.wait()
+                continue
+            self._step()
+
+    def _is_drained(self, stop_at: float) -> bool:
+        assert self._scheduler is not None
+        return not self._scheduler.has_work or time.monotonic() >= stop_at
+
+    def _read_mailbox(self) -> None:
+        assert self._scheduler is not None
+        assert self._loaded is not None
+        while self._submitted:
+            sequence, generation, sampler = self._submitted.popleft()
+            self._live[sequence.id] = (sequence, generation)
+            self._loaded.runner.attach(sequence, sampler)
+            self._scheduler.submit(sequence)
+        while self._cancelled:
+            generation = self._cancelled.popleft()
+            found = self._live.get(generation.id)
+            if found is not None:
+                self._deliver(self._scheduler.cancel(found[0]))
+        now = time.monotonic()
+        if self._live and now >= self._housekeeping_at:
+            self._housekeeping_at = now + _HOUSEKEEPING_S
+            self._cancel_orphans(now)
+
+    def _cancel_orphans(self, now: float) -> None:
+        """End generations whose reader has gone without a word."""
+        limit_s = self.config.orphan_timeout_s
+        if limit_s <= 0:
+            return
+        for _, generation in tuple(self._live.values()):
+            if now - generation.last_read_at > limit_s:
+                logger.warning("request %d: nobody reads it, ended", generation.id)
+                generation.cancel()
+
+    def _step(self) -> None:
+        """Admit, plan, decode, apply."""
+        assert self._scheduler is not None
+        assert self._loaded is not None
+        scheduler, runner = self._scheduler, self._loaded.runner
+        for admission in scheduler.admit():
+            self._start(admission)
+        for shift in scheduler.shifts():
+            runner.shift(shift)
+        plan = scheduler.plan()
+        if not plan.chunks:
+            return
+        self._interruptible = _interruptible(plan)
+        started = time.perf_counter()
+        try:
+            sampled = runner.run(plan)
+        except KVCacheFull:
+            self._make_room()
+            return
+        except DecodeAborted:
+            self._resync(plan)
+            return
+        finally:
+            self._interruptible = frozenset()
+        now = time.perf_counter()
+        events = scheduler.apply(plan, sampled, now)
+        self._meter.count(plan, len(sampled), now - started)
+        for event in events:
+            self._deliver(event)
+
+    def _start(self, admission: Admission) -> None:
+        assert self._scheduler is not None
+        assert self._loaded is not None
+        slot, sequence = admission.slot.id, admission.sequence
+        kept = self._loaded.runner.forget(slot, admission.n_cached)
+        self._live[sequence.id][1].mark_started()
+        self._deliver(
+            self._scheduler.start(admission, kept, time.perf_counter()),
+        )
+        self._meter.count_cached(kept)
+
+    def _make_room(self) -> None:
+        assert self._scheduler is not None
+        assert self._loaded is not None
+        slot, event = self._scheduler.make_room()
+        self._loaded.runner.forget(slot.id, 0)
+        self._deliver(event)
+
+    def _resync(self, plan: Plan) -> None:
+        """After an interrupted decode, believe the library about what is computed."""
+        assert self._scheduler is not None
+        assert self._loaded is not None
+        runner = self._loaded.runner
+        for chunk in plan.chunks:
+            slot = chunk.sequence.slot
+            assert slot is not None
+            keep = self._scheduler.resync(chunk.sequence, runner.n_computed(slot))
+            self._scheduler.resync(chunk.sequence, runner.forget(slot, keep))
+
+    def _deliver(self, event: Event | None) -> None:
+        """Append to the sequence's log; bid farewell to a finished one."""
+        if event is None:
+            return
+        sequence, delta = event
+        if delta is None and sequence.result is None:
+            return
+        found = self._live.get(sequence.id)
+        if found is None:
+            return
+        if sequence.result is not None:
+            assert self._loaded is not None
+            del self._live[sequence.id]
+            self._loaded.runner.detach(sequence)
+            self._release(1)
+            self._meter.count_result(sequence.result)
+        found[1].append(delta, sequence.result)
+
+    # -- the end ----------------------------------------------------------------------
+
+    def _fail(self, error: Exception) -> None:
+        """Note why the engine ends; live generations get it as their error."""
+        if self._loaded is None:
+            logger.error("loading failed: %s", error)
+        else:
+            logger.exception("the engine failed")
+        self.failure = error
+        with self._state_lock:
+            self.state = EngineState.FAILED
+
+    def _close(self) -> None:
+        """End what lives, wait until nobody uses the model, free it, say so."""
+        with self._state_lock:
+            if self.state is not EngineState.FAILED:
+                self.state = EngineState.STOPPING
+        self._ready.set()
+        if self._loaded is not None:
+            self._gate.close()
+            self._end_all()
+            self._loaded.close()
+            self._loaded = None
+        with self._state_lock:
+            if self.state is not EngineState.FAILED:
+                self.state = EngineState.STOPPED
+        logger.info("engine stopped")
+
+    def _end_all(self) -> None:
+        """End every generation, those still in the mailbox included."""
+        assert self._loaded is not None
+        if self._scheduler is None:
+            return
+        self._read_mailbox()
+        error = self._refusal()
+        for sequence, _ in tuple(self._live.values()):
+            self._deliver(self._scheduler.end(sequence, FinishReason.ERROR, error))
+
+
+def _interruptible(plan: Plan) -> frozenset[int]:
+    """Return the sequences for whose end a decode is worth losing: long prompts."""
+    return frozenset(
+        chunk.sequence.id
+        for chunk in plan.chunks
+        if chunk.n_tokens >= _INTERRUPTIBLE_TOKENS
+    )

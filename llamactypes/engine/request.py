@@ -1,0 +1,113 @@
+"""What goes into the engine and what comes out of it: plain values. Pure."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from llamactypes.engine.timings import Progress, Timings
+from llamactypes.errors import LlamaError
+from llamactypes.sampling_params import SamplingParams
+
+__all__ = (
+    "GenerationRequest",
+    "FinishReason",
+    "TokenProbs",
+    "Delta",
+    "Result",
+    "Timings",
+    "Progress",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One prompt to continue. Defaults are llama-server's."""
+
+    prompt_tokens: tuple[int, ...]
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    max_tokens: int = -1
+    """Tokens to generate; -1: until the model ends or the context is full; 0: evaluate
+    the prompt only."""
+    stop: tuple[str, ...] = ()
+    """Stop sequences: generation ends before the first of them, which is not sent."""
+    ignore_eos: bool = False
+    """Forbid every end-of-generation token."""
+    cache_prompt: bool = True
+    """Start from the longest prefix the slot has already computed."""
+    id_slot: int = -1
+    """Wait for this slot (modulo the number of slots); -1: any."""
+    n_keep: int = 0
+    """Tokens kept at a context shift; -1: the whole prompt."""
+    n_discard: int = 0
+    """Tokens dropped at a context shift; 0: half of what may be dropped."""
+    n_indent: int = 0
+    """End when a new line is indented less than this many blanks."""
+    t_max_predict_ms: int = -1
+    """End at the first new line after this time; -1: no limit."""
+    post_sampling_probs: bool = False
+    """Report probabilities after the sampler chain instead of raw logprobs."""
+    return_progress: bool = False
+    """Append a progress delta for each computed part of the prompt."""
+    special_pieces: bool = False
+    """Emit the text of control tokens, too."""
+
+
+class FinishReason(enum.Enum):
+    """Why a generation ended."""
+
+    STOP_EOS = "eos"
+    STOP_WORD = "word"
+    LENGTH = "limit"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenProbs:
+    """A sampled token and its best rivals."""
+
+    token: int
+    piece: bytes
+    value: float
+    """Logprob (natural) of the raw logits; with `post_sampling_probs` a probability."""
+    top: tuple[tuple[int, bytes, float], ...]
+    """(token, piece, value), best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One increment of a generation.
+
+    Text may be empty when only tokens were added (an end-of-generation token, or text
+    held back because it may be a stop sequence), and in a progress delta.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    probs: tuple[TokenProbs, ...]
+    n_decoded: int
+    timings: Timings
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a generation ended."""
+
+    finish: FinishReason
+    stopping_word: str
+    n_prompt: int
+    n_decoded: int
+    n_cached: int
+    """Prompt tokens taken from the KV cache."""
+    n_tokens_in_slot: int
+    """Tokens the slot held in the KV cache at the end."""
+    truncated: bool
+    """The context was full: generation ended there, or was shifted."""
+    has_new_line: bool
+    timings: Timings
+    id_slot: int
+    seed: int
+    """The random seed in use."""
+    error: LlamaError | None = None

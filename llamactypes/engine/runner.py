@@ -1,0 +1,187 @@
+"""Carries out plans on a context: fill a batch, decode, sample. Engine thread only."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from llamactypes.batch import Batch
+from llamactypes.context import AbortFlag, Context
+from llamactypes.engine.logprobs import top_logprobs
+from llamactypes.engine.request import TokenProbs
+from llamactypes.engine.scheduler import Plan, Sampled, Shift
+from llamactypes.engine.sequence import Sequence
+from llamactypes.sampling import SamplerChain
+from llamactypes.vocab import Vocab
+
+__all__ = ("Runner", "LlamaRunner")
+
+
+class Runner(Protocol):
+    """The seam between scheduling and the library; tests put a fake here."""
+
+    def attach(self, sequence: Sequence, sampler: SamplerChain) -> None:
+        """Sample `sequence` with `sampler` from now on; the runner owns it."""
+
+    def detach(self, sequence: Sequence) -> None:
+        """Free the sampler of a finished sequence."""
+
+    def run(self, plan: Plan) -> list[Sampled]:
+        """Decode once and sample every chunk that wants logits.
+
+        Raises:
+            KVCacheFull: Nothing was computed; make room and plan again.
+            DecodeAborted: Parts may be computed; ask `n_computed` of each slot.
+            DecodeError: Fatal.
+        """
+
+    def forget(self, slot: int, start: int) -> int:
+        """Drop a slot's tokens from `start` on; return how many really remain."""
+
+    def shift(self, shift: Shift) -> None:
+        """Drop the middle of a slot's tokens and move the rest down."""
+
+    def n_computed(self, slot: int) -> int:
+        """Return how many tokens of a slot are in the KV cache."""
+
+    def interrupt(self) -> None:
+        """Make the running decode end early. Any thread."""
+
+
+class LlamaRunner:
+    """The real runner, over libllama."""
+
+    def __init__(self, context: Context, vocab: Vocab, n_swa: int) -> None:
+        """Take over `context`; the caller closes it after `close`.
+
+        Args:
+            context: Owned by the calling thread.
+            vocab: Of the context's model.
+            n_swa: Sliding window in tokens; 0 when every token stays in the cache.
+        """
+        self._context = context
+        self._memory = context.memory
+        self._vocab = vocab
+        self._n_swa = n_swa
+        self._batch = Batch(context.n_batch)
+        self._abort = AbortFlag()
+        context.set_abort(self._abort)
+        self._samplers: dict[int, SamplerChain] = {}
+
+    def attach(self, sequence: Sequence, sampler: SamplerChain) -> None:
+        """See `Runner.attach`."""
+        self._samplers[sequence.id] = sampler
+
+    def detach(self, sequence: Sequence) -> None:
+        """See `Runner.detach`."""
+        sampler = self._samplers.pop(sequence.id, None)
+        if sampler is not None:
+            sampler.close()
+
+    def run(self, plan: Plan) -> list[Sampled]:
+        """See `Runner.run`."""
+        rows = self._fill(plan)
+        try:
+            self._context.decode(self._batch)
+        finally:
+            # After, not before: an interrupt for this decode must not be lost. One that
+            # comes late aborts the next decode, which is then simply planned again.
+            self._abort.clear()
+        return [self._sample(sequence, row) for sequence, row in rows]
+
+    def _fill(self, plan: Plan) -> list[tuple[Sequence, int]]:
+        """Put the plan's tokens into the batch; return the rows to sample from."""
+        batch = self._batch
+        batch.clear()
+        rows: list[tuple[Sequence, int]] = []
+        for chunk in plan.chunks:
+            sequence, start = chunk.sequence, chunk.start
+            assert sequence.slot is not None
+            if chunk.n_tokens == 1:
+                token = sequence.tokens[start]
+                batch.add(token, start, sequence.slot, chunk.wants_logits)
+            else:
+                tokens = sequence.tokens[start : start + chunk.n_tokens]
+                batch.extend(
+                    tokens, start, sequence.slot, last_logits=chunk.wants_logits
+                )
+            if chunk.wants_logits:
+                rows.append((sequence, batch.n_tokens - 1))
+        return rows
+
+    def _sample(self, sequence: Sequence, row: int) -> Sampled:
+        sampler = self._samplers[sequence.id]
+        request = sequence.request
+        if not request.sampling.n_probs:
+            token, probs = sampler.sample(self._context, row), None
+        elif request.post_sampling_probs:
+            token, probs = self._sample_post(sampler, request.sampling.n_probs, row)
+        else:
+            token, probs = self._sample_pre(sampler, request.sampling.n_probs, row)
+        piece = self._vocab.piece(token, special=request.special_pieces)
+        return Sampled(sequence, token, piece, self._vocab.is_eog(token), probs)
+
+    def _sample_pre(
+        self, sampler: SamplerChain, n_probs: int, row: int
+    ) -> tuple[int, TokenProbs]:
+        """Sample; logprobs are of the raw logits."""
+        token = sampler.sample(self._context, row)
+        value, top = top_logprobs(self._context.logits(row), token, n_probs)
+        return token, self._token_probs(token, value, top)
+
+    def _sample_post(
+        self, sampler: SamplerChain, n_probs: int, row: int
+    ) -> tuple[int, TokenProbs]:
+        """Sample; probabilities are those left after the chain, zeros excluded."""
+        candidates = sampler.apply(self._context.logits(row))
+        token = candidates.selected
+        sampler.accept(token)
+        pairs = sorted(
+            zip(candidates.ids.tolist(), candidates.probs.tolist(), strict=True),
+            key=lambda pair: -pair[1],
+        )
+        value = next((prob for id, prob in pairs if id == token), 0.0)
+        top = [(id, prob) for id, prob in pairs[:n_probs] if prob > 0.0]
+        return token, self._token_probs(token, value, top)
+
+    def _token_probs(
+        self, token: int, value: float, top: list[tuple[int, float]]
+    ) -> TokenProbs:
+        piece = self._vocab.piece
+        return TokenProbs(
+            token, piece(token), value, tuple((id, piece(id), v) for id, v in top)
+        )
+
+    def forget(self, slot: int, start: int) -> int:
+        """See `Runner.forget`.
+
+        Recurrent memory cannot be cut, and a sliding window may have lost what the next
+        token needs: then everything goes and is computed again.
+        """
+        if start > 0:
+            oldest = self._memory.seq_pos_min(slot)
+            is_whole = 0 <= oldest <= max(0, start - self._n_swa)
+            if is_whole and self._memory.seq_rm(slot, start, -1):
+                return start
+        self._memory.seq_rm(slot, -1, -1)
+        return 0
+
+    def shift(self, shift: Shift) -> None:
+        """See `Runner.shift`."""
+        first_moved = shift.keep + shift.discard
+        self._memory.seq_rm(shift.slot, shift.keep, first_moved)
+        self._memory.seq_add(shift.slot, first_moved, shift.end, -shift.discard)
+
+    def n_computed(self, slot: int) -> int:
+        """See `Runner.n_computed`."""
+        return self._memory.seq_pos_max(slot) + 1
+
+    def interrupt(self) -> None:
+        """See `Runner.interrupt`."""
+        self._abort.set()
+
+    def close(self) -> None:
+        """Free samplers and the batch; the context stays."""
+        for sampler in self._samplers.values():
+            sampler.close()
+        self._samplers.clear()
+        self._batch.close()

@@ -1,0 +1,417 @@
+"""Who is computed next: integers in, a plan out. No ctypes, threads or clock. Pure.
+
+One step of the engine is::
+
+    for admission in scheduler.admit():          # waiting → a slot
+        scheduler.start(admission, runner.forget(slot, n_cached), now)
+    for shift in scheduler.shifts():             # full contexts lose their middle
+        runner.shift(shift)
+    plan = scheduler.plan()                      # a token budget, running first
+    events = scheduler.apply(plan, runner.run(plan), now)
+
+When ``run`` raises `KVCacheFull`, `make_room` names a slot to forget and the step is
+planned again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llamactypes.engine.config import SlotState
+from llamactypes.engine.prefix_cache import Slot, SlotTable
+from llamactypes.engine.request import Delta, FinishReason, TokenProbs
+from llamactypes.engine.sequence import Sequence, SequenceState
+from llamactypes.errors import KVCacheFull, LlamaError
+
+__all__ = ("Scheduler", "Admission", "Shift", "Chunk", "Plan", "Sampled", "Event")
+
+Event = tuple[Sequence, Delta | None]
+"""Something a reader should see; a finished sequence has its ``result`` set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A waiting sequence got a slot that may hold its first `n_cached` tokens."""
+
+    sequence: Sequence
+    slot: Slot
+    n_cached: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Drop positions [keep, keep + discard) of a slot and move the rest down."""
+
+    slot: int
+    keep: int
+    discard: int
+    end: int
+    """First position after the slot's tokens, before the shift."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Tokens [start, start + n_tokens) of one sequence, computed in one decode."""
+
+    sequence: Sequence
+    start: int
+    n_tokens: int
+    wants_logits: bool
+    """The last token's logits are sampled from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One decode. The chunks' sizes sum to at most ``n_batch``."""
+
+    chunks: tuple[Chunk, ...]
+    n_generating: int
+    """How many chunks are one sampled token; they come first."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of all chunks."""
+        return sum(chunk.n_tokens for chunk in self.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The token chosen for a sequence whose chunk wanted logits."""
+
+    sequence: Sequence
+    token: int
+    piece: bytes
+    is_eog: bool
+    probs: TokenProbs | None = None
+
+
+class Scheduler:
+    """Waiting and running sequences, and the slots they live in. Engine thread only."""
+
+    def __init__(
+        self,
+        n_slots: int,
+        n_ctx_slot: int,
+        n_batch: int,
+        *,
+        n_kv: int | None = None,
+        similarity: float = 0.1,
+        context_shift: bool = False,
+        n_keep_extra: int = 0,
+    ) -> None:
+        """Create a scheduler without work.
+
+        Args:
+            n_slots: Sequences that may run at once; at most `n_batch`.
+            n_ctx_slot: Most tokens one sequence may hold.
+            n_batch: Most tokens in one plan.
+            n_kv: Size of the KV buffer that all slots share; None: each has its own.
+            similarity: See `SlotTable`.
+            context_shift: Go on when a context is full, losing its middle.
+            n_keep_extra: Tokens always kept at a shift: 1 when prompts begin with BOS.
+        """
+        if n_slots > n_batch:
+            raise ValueError(f"{n_slots} slots do not fit a batch of {n_batch} tokens")
+        self.slots = SlotTable(n_slots, similarity)
+        self.n_ctx_slot = n_ctx_slot
+        self.n_batch = n_batch
+        self.waiting: deque[Sequence] = deque()
+        self.running: list[Sequence] = []
+        self.n_preemptions = 0
+        self._n_kv = n_kv
+        self._context_shift = context_shift
+        self._n_keep_extra = n_keep_extra
+        self._hold_admission = False
+
+    # -- in ----------------------------------------------------------------------
+
+    def submit(self, sequence: Sequence) -> None:
+        """Queue a new sequence, behind all that wait."""
+        self.waiting.append(sequence)
+
+    def cancel(self, sequence: Sequence) -> Event | None:
+        """End a sequence now; None when it had ended already."""
+        return self.end(sequence, FinishReason.CANCELLED)
+
+    def end(
+        self,
+        sequence: Sequence,
+        reason: FinishReason,
+        error: LlamaError | None = None,
+    ) -> Event | None:
+        """End a sequence with what it has; None when it had ended already."""
+        if sequence.state is SequenceState.FINISHED:
+            return None
+        if sequence.state is SequenceState.WAITING:
+            self.waiting.remove(sequence)
+        return self._finish(sequence, reason, "", error)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything waits or runs."""
+        return bool(self.running or self.waiting)
+
+    def live(self) -> Iterator[Sequence]:
+        """Yield every sequence that has not ended (a snapshot)."""
+        yield from (*self.running, *self.waiting)
+
+    # -- admission ----------------------------------------------------------------
+
+    def admit(self) -> list[Admission]:
+        """Give idle slots to waiting sequences, in arrival order.
+
+        A sequence that asked for a busy slot is passed by; nobody else is.
+        """
+        admitted: list[Admission] = []
+        if self._hold_admission and self.running:
+            return admitted
+        for sequence in tuple(self.waiting):
+            if not self._has_room(sequence):
+                break
+            slot = self.slots.choose(sequence)
+            if slot is None and sequence.request.id_slot < 0:
+                break
+            if slot is None:
+                continue
+            self.waiting.remove(sequence)
+            admitted.append(
+                Admission(sequence, slot, self.slots.occupy(slot, sequence))
+            )
+            self.running.append(sequence)
+        return admitted
+
+    def start(self, admission: Admission, n_cached: int, now: float) -> Event:
+        """Begin an admitted sequence of which `n_cached` tokens really are computed."""
+        sequence = admission.sequence
+        sequence.start(admission.slot.id, n_cached, now)
+        if not sequence.tokens:
+            return self._finish(sequence, FinishReason.LENGTH, "")
+        if sequence.request.return_progress and not sequence.n_decoded:
+            return sequence, sequence.progress_delta(now)
+        return sequence, None
+
+    def _has_room(self, sequence: Sequence) -> bool:
+        """Whether a shared KV buffer holds this one beside all that run."""
+        if self._n_kv is None or not self.running:
+            return True
+        in_use = sum(len(running.tokens) for running in self.running)
+        return in_use + len(sequence.tokens) < self._n_kv
+
+    # -- context shift ------------------------------------------------------------
+
+    def shifts(self) -> list[Shift]:
+        """Shorten the running sequences whose context is full; return what to move."""
+        if not self._context_shift:
+            return []
+        return [
+            self._shift(sequence)
+            for sequence in self.running
+            if sequence.is_generating and sequence.n_computed + 1 >= self.n_ctx_slot
+        ]
+
+    def _shift(self, sequence: Sequence) -> Shift:
+        # [0, keep) stays, [keep, keep + discard) goes, the rest up to end moves down.
+        end = sequence.n_computed
+        keep = sequence.request.n_keep
+        keep = (sequence.n_prompt if keep < 0 else keep) + self._n_keep_extra
+        keep = min(self.n_ctx_slot - 4, keep)
+        n_left = end - keep
+        discard = sequence.request.n_discard or n_left // 2
+        discard = min(max(discard, 0), max(0, n_left - 1))
+        del sequence.tokens[keep : keep + discard]
+        sequence.n_computed -= discard
+        sequence.truncated = True
+        assert sequence.slot is not None
+        return Shift(sequence.slot, keep, discard, end)
+
+    # -- plan ---------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """Return the next decode.
+
+        Running sequences go first: a long prompt must not stall tokens already
+        streaming. Prompts fill what is left, in the order they were admitted.
+        """
+        chunks = [
+            Chunk(sequence, sequence.n_computed, 1, True)
+            for sequence in self.running
+            if sequence.is_generating
+        ]
+        n_generating = len(chunks)
+        budget = self.n_batch - n_generating
+        for sequence in self.running:
+            if budget <= 0:
+                break
+            if sequence.is_generating:
+                continue
+            n_tokens = min(sequence.n_missing, budget)
+            budget -= n_tokens
+            wants = n_tokens == sequence.n_missing and sequence.n_remaining != 0
+            chunks.append(Chunk(sequence, sequence.n_computed, n_tokens, wants))
+        return Plan(tuple(chunks), n_generating)
+
+    # -- results ------------------------------------------------------------------
+
+    def apply(self, plan: Plan, sampled: list[Sampled], now: float) -> list[Event]:
+        """Take over what a decode computed; return what readers should see."""
+        events: list[Event] = []
+        for chunk in plan.chunks:
+            event = self._apply_chunk(chunk, now)
+            if event is not None:
+                events.append(event)
+        events += [
+            self._apply_token(one, now)
+            for one in sampled
+            if one.sequence.state is SequenceState.RUNNING
+        ]
+        return events
+
+    def _apply_chunk(self, chunk: Chunk, now: float) -> Event | None:
+        sequence = chunk.sequence
+        sequence.n_computed = chunk.start + chunk.n_tokens
+        if sequence.n_decoded:
+            return None
+        in_prompt = min(sequence.n_computed, sequence.n_prompt)
+        sequence.n_prompt_computed = max(0, in_prompt - sequence.n_cached)
+        if not sequence.n_missing and not chunk.wants_logits:
+            sequence.t_first = sequence.t_last = now
+            return self._finish(sequence, FinishReason.LENGTH, "")
+        if sequence.request.return_progress:
+            return sequence, sequence.progress_delta(now)
+        return None
+
+    def _apply_token(self, sampled: Sampled, now: float) -> Event:
+        sequence = sampled.sequence
+        if not sequence.n_decoded:
+            sequence.t_first = now
+        sequence.t_last = now
+        text = sequence.add_token(sampled.token, sampled.piece, sampled.probs)
+        reason = self._finish_reason(sequence, sampled.is_eog, text)
+        if reason is not None:
+            return self._finish(sequence, reason, text)
+        return sequence, sequence.take_delta(text)
+
+    def _finish_reason(
+        self, sequence: Sequence, is_eog: bool, text: str
+    ) -> FinishReason | None:
+        if sequence.text.stopping_word:
+            return FinishReason.STOP_WORD
+        if is_eog:
+            return FinishReason.STOP_EOS
+        if sequence.text.was_cut or sequence.n_remaining == 0:
+            return FinishReason.LENGTH
+        if not self._context_shift and sequence.n_computed + 1 >= self.n_ctx_slot:
+            sequence.truncated = True
+            return FinishReason.LENGTH
+        limit_ms = sequence.request.t_max_predict_ms
+        if limit_ms > 0 and "\n" in text:
+            elapsed_ms = (sequence.t_last - sequence.t_first) * 1e3
+            return FinishReason.LENGTH if elapsed_ms > limit_ms else None
+        return None
+
+    def _finish(
+        self,
+        sequence: Sequence,
+        reason: FinishReason,
+        text: str,
+        error: LlamaError | None = None,
+    ) -> Event:
+        text += sequence.text.finish()
+        was_running = sequence.state is SequenceState.RUNNING
+        sequence.finish(reason, error)
+        if was_running:
+            self._leave(sequence)
+        return sequence, sequence.take_delta(text)
+
+    def _leave(self, sequence: Sequence) -> None:
+        assert sequence.slot is not None
+        self.slots.release(self.slots[sequence.slot])
+        self.running.remove(sequence)
+        self._hold_admission = False
+
+    # -- when the KV cache is full --------------------------------------------------
+
+    def make_room(self) -> tuple[Slot, Event | None]:
+        """Give up something so that the next plan may fit; return the slot to forget.
+
+        First what idle slots remember, then the youngest running sequence (it waits
+        again and is computed anew later), and when only one runs, that one fails.
+        """
+        slot = self.slots.evict()
+        if slot is not None:
+            return slot, None
+        youngest = max(self.running, key=lambda sequence: sequence.id)
+        assert youngest.slot is not None
+        slot = self.slots[youngest.slot]
+        event = None
+        if len(self.running) > 1:
+            self._preempt(youngest)
+        else:
+            error = KVCacheFull(
+                "Context size has been exceeded: the KV cache has no room left for "
+                "this request; raise --ctx-size or send less",
+                1,
+            )
+            event = self._finish(youngest, FinishReason.ERROR, "", error)
+        slot.tokens = []
+        return slot, event
+
+    def _preempt(self, sequence: Sequence) -> None:
+        assert sequence.slot is not None
+        self.slots[sequence.slot].sequence = None
+        self.running.remove(sequence)
+        sequence.slot = None
+        sequence.n_computed = 0
+        sequence.state = SequenceState.WAITING
+        self.waiting.appendleft(sequence)
+        self._hold_admission = True
+        self.n_preemptions += 1
+
+    def resync(self, sequence: Sequence, n_computed: int) -> int:
+        """After an interrupted decode: `n_computed` tokens are really in the cache.
+
+        Returns:
+            How many of them to keep: the last token is computed again for its logits.
+        """
+        sequence.n_computed = max(0, min(n_computed, len(sequence.tokens) - 1))
+        return sequence.n_computed
+
+    # -- looking in -----------------------------------------------------------------
+
+    def slot_states(self) -> list[SlotState]:
+        """Return one snapshot per slot. Any thread: reads a few integers."""
+        return [self._slot_state(slot) for slot in self.slots.slots]
+
+    def _slot_state(self, slot: Slot) -> SlotState:
+        sequence, last = slot.sequence, slot.last_request
+        if last is None:
+            return SlotState(slot.id, self.n_ctx_slot, is_processing=False)
+        live = sequence is not None
+        return SlotState(
+            id=slot.id,
+            n_ctx=self.n_ctx_slot,
+            is_processing=live,
+            id_task=last.id,
+            n_prompt_tokens=last.n_prompt,
+            n_prompt_tokens_processed=last.n_prompt_computed,
+            n_prompt_tokens_cache=last.n_cached,
+            request=last.request,
+            n_decoded=last.n_decoded if live else 0,
+            n_remain=last.n_remaining if live else -1,
+            has_next_token=live,
+            has_new_line=last.text.has_new_line,
+        )
+
+    def check_integrity(self) -> None:
+        """Raise AssertionError when bookkeeping contradicts itself: our bug."""
+        owners = [slot.sequence for slot in self.slots.slots if slot.sequence]
+        assert len(owners) == len(set(map(id, owners))) == len(self.running)
+        for sequence in self.running:
+            assert sequence.slot is not None, f"{sequence.id} runs without a slot"
+            assert self.slots[sequence.slot].sequence is sequence
+            assert 0 <= sequence.n_computed <= len(sequence.tokens) <= self.n_ctx_slot
+        for waiting in self.waiting:
+            assert waiting.state is SequenceState.WAITING
+            assert waiting.slot is None

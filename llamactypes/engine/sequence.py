@@ -1,0 +1,175 @@
+"""The state of one request inside the engine: counters that only grow. Pure.
+
+There is no prefill phase and no decode phase: a sequence has ``tokens``, of which
+``n_computed`` are in the KV cache, and wants to catch up.
+
+    tokens    [ p p p p p p p p | g g g s ]        p prompt, g generated, s just sampled
+    n_prompt   ───────────────▶ 8
+    n_computed ──────────────────────▶ 11          = len(tokens) - 1 while generating
+"""
+
+from __future__ import annotations
+
+import enum
+
+from llamactypes.engine.request import (
+    Delta,
+    FinishReason,
+    GenerationRequest,
+    Progress,
+    Result,
+    TokenProbs,
+)
+from llamactypes.engine.text_stream import TextStream
+from llamactypes.engine.timings import Timings
+from llamactypes.errors import LlamaError
+
+__all__ = ("Sequence", "SequenceState")
+
+
+class SequenceState(enum.IntEnum):
+    """Ordered: a later state is never left for an earlier one but by preemption."""
+
+    WAITING = 0
+    RUNNING = 1
+    FINISHED = 2
+
+
+class Sequence:
+    """One request, from its submission to its result. Engine thread only."""
+
+    __slots__ = (
+        "_pending_probs",
+        "_pending_tokens",
+        "id",
+        "n_cached",
+        "n_computed",
+        "n_decoded",
+        "n_prompt",
+        "n_prompt_computed",
+        "request",
+        "result",
+        "seed",
+        "slot",
+        "state",
+        "t_first",
+        "t_last",
+        "t_start",
+        "text",
+        "tokens",
+        "truncated",
+    )
+
+    def __init__(self, id: int, request: GenerationRequest, seed: int = 0) -> None:
+        self.id = id
+        self.request = request
+        self.seed = seed
+        self.tokens: list[int] = list(request.prompt_tokens)
+        self.n_prompt = len(self.tokens)
+        self.n_computed = 0
+        self.n_cached = 0
+        self.n_prompt_computed = 0
+        self.n_decoded = 0
+        self.slot: int | None = None
+        self.state = SequenceState.WAITING
+        self.text = TextStream(request.stop, request.n_indent)
+        self.truncated = False
+        self.result: Result | None = None
+        self.t_start = 0.0
+        self.t_first = 0.0
+        self.t_last = 0.0
+        self._pending_tokens: list[int] = []
+        self._pending_probs: list[TokenProbs] = []
+
+    @property
+    def n_missing(self) -> int:
+        """Tokens not in the KV cache yet."""
+        return len(self.tokens) - self.n_computed
+
+    @property
+    def n_remaining(self) -> int:
+        """Tokens the limit still allows; -1: no limit."""
+        limit = self.request.max_tokens
+        return -1 if limit < 0 else max(0, limit - self.n_decoded)
+
+    @property
+    def is_generating(self) -> bool:
+        """Whether its next chunk is one sampled token."""
+        return self.n_decoded > 0 and self.n_missing == 1
+
+    def start(self, slot: int, n_cached: int, now: float) -> None:
+        """Enter `slot`, of whose KV cache the first `n_cached` tokens are ours."""
+        self.slot = slot
+        self.state = SequenceState.RUNNING
+        self.n_computed = n_cached
+        if not self.t_start:
+            self.t_start = now
+            self.n_cached = n_cached
+
+    def add_token(self, token: int, piece: bytes, probs: TokenProbs | None) -> str:
+        """Append a sampled token; return the text that may be sent now."""
+        self.tokens.append(token)
+        self.n_decoded += 1
+        self._pending_tokens.append(token)
+        if probs is not None:
+            self._pending_probs.append(probs)
+        return self.text.feed(piece)
+
+    def take_delta(self, text: str) -> Delta | None:
+        """Bundle `text` with the tokens since the last delta; None when nothing is due.
+
+        Tokens wait for the character or the stop sequence they may be part of.
+        """
+        if not text and (self.state is not SequenceState.FINISHED):
+            return None
+        if not text and not self._pending_tokens:
+            return None
+        delta = Delta(
+            text,
+            tuple(self._pending_tokens),
+            tuple(self._pending_probs),
+            self.n_decoded,
+            self.timings(),
+        )
+        self._pending_tokens.clear()
+        self._pending_probs.clear()
+        return delta
+
+    def progress_delta(self, now: float) -> Delta:
+        """Return a delta that only says how far the prompt is."""
+        progress = Progress(
+            self.n_prompt,
+            self.n_cached,
+            min(self.n_computed, self.n_prompt),
+            (now - self.t_start) * 1e3,
+        )
+        return Delta("", (), (), self.n_decoded, self.timings(), progress)
+
+    def timings(self) -> Timings:
+        """Return counts and durations as of the last token."""
+        return Timings(
+            self.n_cached,
+            self.n_prompt_computed,
+            (self.t_first - self.t_start) * 1e3 if self.t_first else 0.0,
+            self.n_decoded,
+            max(1e-3, (self.t_last - self.t_first) * 1e3) if self.n_decoded else 0.0,
+        )
+
+    def finish(self, reason: FinishReason, error: LlamaError | None = None) -> Result:
+        """End with `reason`; the slot is the scheduler's to give back."""
+        self.state = SequenceState.FINISHED
+        self.result = Result(
+            finish=reason,
+            stopping_word=self.text.stopping_word,
+            n_prompt=self.n_prompt,
+            n_decoded=self.n_decoded,
+            n_cached=self.n_cached,
+            n_tokens_in_slot=self.n_computed,
+            truncated=self.truncated,
+            has_new_line=self.text.has_new_line,
+            timings=self.timings(),
+            id_slot=-1 if self.slot is None else self.slot,
+            seed=self.seed,
+            error=error,
+        )
+        return self.result
