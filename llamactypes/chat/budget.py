@@ -109,6 +109,7 @@ class RenderBudget:
 
     def check_method(self, method: Any, args: tuple[Any, ...]) -> None:
         """Refuse a call of a text method whose result would be too large."""
+        method = getattr(method, "__wrapped__", method)  # the sandbox wraps `format`
         owner, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
         if not isinstance(owner, str):
             return
