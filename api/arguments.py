@@ -1,0 +1,162 @@
+"""Arguments and environment → values of settings. Pure: knows the flag table only.
+
+Rules are llama-server's: ``_`` in a name is read as ``-``; the command line wins over
+the environment; of repeated flags the last wins, unless the setting collects them;
+``LLAMA_ARG_NO_X`` negates the switch of ``LLAMA_ARG_X``. An empty variable is not set.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from api.flag_table import FLAGS
+from api.flags import Flag, SettingsError
+from api.unsupported_flags import UNSUPPORTED
+
+__all__ = ("Values", "read_arguments", "read_environment")
+
+
+@dataclass(slots=True)
+class Values:
+    """What was given, by setting, and what the reader should be told about it."""
+
+    given: dict[str, object] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+    _collected: set[str] = field(default_factory=set)
+
+    def put(self, flag: Flag, value: object, source: str) -> None:
+        """Record `value`; a flag that collects adds to what this source gave before."""
+        if flag.notice and flag.notice_for in (None, value):
+            self.notices.append(f"{source} has no effect: {flag.notice}")
+        if flag.expand is not None:
+            self.given.update(flag.expand(value))
+        elif flag.appends and flag.setting in self._collected:
+            self.given[flag.setting] = _joined(self.given[flag.setting], value)
+        else:
+            self._collected.add(flag.setting)
+            self.given[flag.setting] = value
+
+    def overlaid(self, other: Values) -> Values:
+        """Return these values with `other`'s on top."""
+        return Values(self.given | other.given, self.notices + other.notices)
+
+
+def _joined(earlier: object, later: object) -> object:
+    if not isinstance(earlier, tuple) or not isinstance(later, tuple) or not later:
+        return later
+    return earlier + later
+
+
+def read_arguments(arguments: Sequence[str], command: str = "serve") -> Values:
+    """Read the words after the command.
+
+    Raises:
+        SettingsError: An unknown flag (with the nearest name), a missing or bad value.
+    """
+    flags = _by_name(flag for flag in FLAGS if command in flag.commands)
+    values = Values()
+    words = list(arguments)
+    while words:
+        name, inline = _split_word(words.pop(0))
+        flag = flags.get(name)
+        if flag is None:
+            raise SettingsError(_unknown(name, flags))
+        if flag.is_switch:
+            _refuse_value(name, inline)
+            values.put(flag, name not in flag.negative, name)
+            continue
+        if inline is None and not words:
+            raise SettingsError(f"{name} needs a value: {flag.kind.allowed}")
+        text = words.pop(0) if inline is None else inline
+        values.put(flag, _parsed(flag, text, name), name)
+    return values
+
+
+def read_environment(environment: Mapping[str, str], command: str = "serve") -> Values:
+    """Read the variables of the flag table.
+
+    Raises:
+        SettingsError: A variable holds a value that its setting cannot take.
+    """
+    values = Values()
+    known: set[str] = set()
+    for flag in FLAGS:
+        if not flag.env:
+            continue
+        names = _variables(flag)
+        known.update(names)
+        if command in flag.commands:
+            _read_variables(flag, names, environment, values)
+    values.notices.extend(_stray_variables(environment, known))
+    return values
+
+
+def _variables(flag: Flag) -> tuple[str, ...]:
+    """Return the variables that set `flag`, the one that wins last."""
+    if not flag.negative:
+        return (flag.env,)
+    return flag.env, flag.env.replace("LLAMA_ARG_", "LLAMA_ARG_NO_", 1)
+
+
+def _read_variables(
+    flag: Flag,
+    names: tuple[str, ...],
+    environment: Mapping[str, str],
+    values: Values,
+) -> None:
+    negated = len(names) == 2 and environment.get(names[1])
+    if negated:
+        values.put(flag, False, names[1])
+    elif text := environment.get(flag.env):
+        values.put(flag, _parsed(flag, text, flag.env), flag.env)
+
+
+def _parsed(flag: Flag, text: str, source: str) -> object:
+    try:
+        return flag.kind.parse(text)
+    except OSError as error:
+        raise SettingsError(f"{source}: cannot read {text}: {error.strerror}") from None
+    except (ValueError, OverflowError, RecursionError):
+        shown = text if len(text) <= 80 else text[:77] + "..."
+        raise SettingsError(
+            f"{source} {shown!r} is not valid: expected {flag.kind.allowed}"
+        ) from None
+
+
+def _by_name(flags: Iterable[Flag]) -> dict[str, Flag]:
+    return {name: flag for flag in flags for name in flag.names + flag.negative}
+
+
+def _split_word(word: str) -> tuple[str, str | None]:
+    """Split ``--name=value`` and read ``_`` in the name as ``-``."""
+    if not word.startswith("-"):
+        return word, None
+    name, equals, value = word.partition("=")
+    dashed = "--" + name[2:].replace("_", "-") if name.startswith("--") else name
+    return dashed, value if equals else None
+
+
+def _refuse_value(name: str, inline: str | None) -> None:
+    if inline is not None:
+        raise SettingsError(f"{name} takes no value, but got {inline!r}")
+
+
+def _unknown(name: str, flags: Mapping[str, Flag]) -> str:
+    if not name.startswith("-"):
+        return f"unexpected argument {name!r}: flags start with - (see --help)"
+    if name in UNSUPPORTED:
+        return f"{name} is not supported: {UNSUPPORTED[name]}"
+    near = difflib.get_close_matches(name, flags, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"unknown flag {name}{hint} (see --help)"
+
+
+def _stray_variables(environment: Mapping[str, str], known: set[str]) -> Iterable[str]:
+    for name in sorted(environment):
+        if not name.startswith("LLAMA_ARG_") or name in known or not environment[name]:
+            continue
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        yield f"{name} has no effect: not a setting of this server{hint}"

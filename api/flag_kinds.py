@@ -1,0 +1,148 @@
+"""Kinds of value that only one or two flags take: layers, samplers, biases. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from api.flags import Kind, choice, parse_boolean
+from llamactypes.sampling_params import SAMPLER_NAMES
+
+__all__ = (
+    "CACHE_TYPE",
+    "FLASH_ATTN",
+    "GPU_LAYERS",
+    "INVERSE",
+    "LOAD_MODE",
+    "LOGIT_BIAS",
+    "LORA",
+    "LORA_SCALED",
+    "RATIOS",
+    "SAMPLERS",
+    "SAMPLER_LETTERS",
+    "SEED",
+    "SEQUENCE_BREAKER",
+    "load_mode_settings",
+)
+
+LETTERS = {
+    "d": "dry",
+    "k": "top_k",
+    "y": "typ_p",
+    "p": "top_p",
+    "s": "top_n_sigma",
+    "m": "min_p",
+    "t": "temperature",
+    "x": "xtc",
+    "i": "infill",
+    "e": "penalties",
+    "a": "adaptive_p",
+}
+_ALIASES = {"nucleus": "top_p", "temp": "temperature", "typ": "typ_p"}
+_BIAS = re.compile(r"\s*(\d+)\s*([+-])\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf)\s*", re.I)
+
+
+def _gpu_layers(text: str) -> int | None:
+    """``auto`` leaves the choice to the library; ``all`` is any negative number."""
+    if text == "auto":
+        return None
+    return -1 if text == "all" else int(text, 10)
+
+
+def _flash_attn(text: str) -> str:
+    if text in ("auto", "-1"):
+        return "auto"
+    return "on" if parse_boolean(text) else "off"
+
+
+def _inverse(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
+    return 1.0 / value
+
+
+def _ratios(text: str) -> tuple[float, ...]:
+    values = tuple(float(item) for item in re.split(r"[,/]+", text))
+    if not all(0 <= value < float("inf") for value in values) or not any(values):
+        raise ValueError(text)
+    return values
+
+
+def _sampler_name(name: str) -> str:
+    """Accept top_k, top-k and topk, as common/sampling.cpp does."""
+    word = name.strip().lower()
+    if word in _ALIASES:
+        return _ALIASES[word]
+    for known in SAMPLER_NAMES:
+        if word in (known, known.replace("_", "-"), known.replace("_", "")):
+            return known
+    raise ValueError(name)
+
+
+def _samplers(text: str) -> tuple[str, ...]:
+    return tuple(_sampler_name(name) for name in re.split("[;,]", text) if name)
+
+
+def _sampler_letters(text: str) -> tuple[str, ...]:
+    if not set(text) <= set(LETTERS):
+        raise ValueError(text)
+    return tuple(LETTERS[letter] for letter in text)
+
+
+def _logit_bias(text: str) -> tuple[tuple[int, float], ...]:
+    match = _BIAS.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    bias = float(match[2] + match[3])
+    if bias == float("inf"):
+        raise ValueError(text)
+    return ((int(match[1]), bias),)
+
+
+def _seed(text: str) -> int:
+    """-1 is the same as 2**32 - 1: the library draws a seed."""
+    value = int(text, 10)
+    if not -1 <= value < 2**32:
+        raise ValueError(text)
+    return value % 2**32
+
+
+def _lora(text: str) -> tuple[tuple[str, float], ...]:
+    return tuple((path.strip(), 1.0) for path in text.split(",") if path.strip())
+
+
+def _lora_scaled(text: str) -> tuple[tuple[str, float], ...]:
+    pairs = (item.rpartition(":") for item in text.split(",") if item.strip())
+    adapters = tuple((path.strip(), float(scale)) for path, _, scale in pairs)
+    if not all(path for path, _ in adapters):
+        raise ValueError(text)
+    return adapters
+
+
+def _sequence_breaker(text: str) -> tuple[str, ...]:
+    return () if text == "none" else (text.replace("\\n", "\n"),)
+
+
+def load_mode_settings(mode: object) -> dict[str, object]:
+    """Return the two switches a load mode stands for."""
+    return {
+        "engine.use_mmap": mode in ("auto", "mmap", "mmap+mlock"),
+        "engine.use_mlock": mode in ("mlock", "mmap+mlock"),
+    }
+
+
+GPU_LAYERS = Kind(_gpu_layers, "a whole number, auto or all")
+FLASH_ATTN = Kind(_flash_attn, "on, off or auto")
+INVERSE = Kind(_inverse, "a number greater than 0")
+RATIOS = Kind(_ratios, "a comma-separated list of numbers, not all 0")
+CACHE_TYPE = choice(
+    "f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"
+)
+LOAD_MODE = choice("auto", "none", "mmap", "mlock", "mmap+mlock")
+SAMPLERS = Kind(_samplers, "names out of " + ", ".join(sorted(SAMPLER_NAMES)))
+SAMPLER_LETTERS = Kind(_sampler_letters, "letters out of " + "".join(sorted(LETTERS)))
+LOGIT_BIAS = Kind(_logit_bias, "TOKEN+BIAS or TOKEN-BIAS, such as 15043+1")
+SEED = Kind(_seed, "a whole number within -1 … 4294967295")
+LORA = Kind(_lora, "a comma-separated list of files")
+LORA_SCALED = Kind(_lora_scaled, "a comma-separated list of FILE:SCALE")
+SEQUENCE_BREAKER = Kind(_sequence_breaker, "text, or none")

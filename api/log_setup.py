@@ -1,0 +1,93 @@
+"""Where log lines go and which: llama-server's logging flags on Python's logging."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TextIO
+
+from api.settings import Settings, SettingsError
+
+__all__ = ("set_up_logging",)
+
+_LEVELS = (
+    logging.CRITICAL + 1,
+    logging.ERROR,
+    logging.WARNING,
+    logging.INFO,
+    logging.INFO,
+)
+_QUIET_BELOW_TRACE = "llamactypes.native"
+"""The library says hundreds of lines at load: its information is for -lv 4 and up."""
+_COLORS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m"}
+
+
+class _Formatter(logging.Formatter):
+    """Lines as llama-server's: the message alone unless prefix or time is asked for."""
+
+    def __init__(self, settings: Settings, *, colored: bool) -> None:
+        parts = []
+        if settings.log_timestamps:
+            parts.append("%(asctime)s")
+        if settings.log_prefix:
+            parts.append("%(levelname)s %(name)s:")
+        super().__init__(" ".join((*parts, "%(message)s")))
+        self._colored = colored
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line, in colour when it is a warning or worse."""
+        line = super().format(record)
+        color = _COLORS.get(record.levelno, "") if self._colored else ""
+        return f"{color}{line}\033[0m" if color else line
+
+
+def set_up_logging(settings: Settings) -> None:
+    """Send log lines to stderr and, when asked for, to a file.
+
+    Raises:
+        SettingsError: The log file cannot be opened.
+    """
+    root = logging.getLogger()
+    root.setLevel(_level(settings))
+    if settings.log_disable:
+        root.addHandler(logging.NullHandler())
+        return
+    handlers: list[logging.Handler] = [_stderr_handler(settings)]
+    if settings.log_file:
+        handlers.append(_file_handler(settings, settings.log_file))
+    for handler in handlers:
+        root.addHandler(handler)
+    native = logging.getLogger(_QUIET_BELOW_TRACE)
+    if not settings.verbose and settings.verbosity < 4:
+        native.setLevel(max(logging.WARNING, root.level))
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+
+
+def _level(settings: Settings) -> int:
+    if settings.log_disable:
+        return logging.CRITICAL + 1
+    if settings.verbose or settings.verbosity >= len(_LEVELS):
+        return logging.DEBUG
+    return _LEVELS[settings.verbosity]
+
+
+def _stderr_handler(settings: Settings) -> logging.Handler:
+    handler = logging.StreamHandler(sys.stderr)
+    colored = settings.log_colors == "on" or (
+        settings.log_colors == "auto" and _is_terminal(sys.stderr)
+    )
+    handler.setFormatter(_Formatter(settings, colored=colored))
+    return handler
+
+
+def _file_handler(settings: Settings, path: str) -> logging.Handler:
+    try:
+        handler = logging.FileHandler(path, encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"--log-file {path}: {error.strerror}") from None
+    handler.setFormatter(_Formatter(settings, colored=False))
+    return handler
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return stream.isatty()

@@ -1,0 +1,194 @@
+"""Everything a person can choose, as one frozen value."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from api.arguments import Values, read_arguments, read_environment
+from api.demo_model import find_demo_model
+from api.flags import SettingsError
+from llamactypes.engine.config import EngineConfig
+from llamactypes.sampling_params import SamplingParams
+
+__all__ = ("Settings", "SettingsError")
+
+_SPARE_THREADS = 8
+"""Workers beyond all generations: /health, cancelling and refusals always find one."""
+_DEFAULT_THREADS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the server and of ``run``; docs/cli.md explains each flag."""
+
+    # -- what to load --
+    model: str = ""
+    demo: bool = False
+    engine: EngineConfig = field(default_factory=lambda: EngineConfig(model_path=""))
+    """`EngineConfig.model_path` and `queue_size` are filled in by `from_values`."""
+    model_alias: tuple[str, ...] = ()
+    model_tags: tuple[str, ...] = ()
+
+    # -- generation defaults --
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    n_predict: int = -1
+    n_keep: int = 0
+    reverse_prompts: tuple[str, ...] = ()
+    special: bool = False
+    ignore_eos: bool = False
+    cache_prompt: bool = True
+
+    # -- chat --
+    jinja: bool = True
+    chat_template: str | None = None
+    """Jinja2 text or the name of a built-in template; None: the model's own."""
+    chat_template_kwargs: Mapping[str, object] = field(default_factory=dict)
+    prefill_assistant: bool = True
+
+    # -- server --
+    hosts: tuple[str, ...] = ("127.0.0.1",)
+    port: int = 8080
+    api_prefix: str = ""
+    """Starts with / and does not end with one, or is empty."""
+    api_keys: tuple[str, ...] = ()
+    timeout_s: int = 60
+    write_stall_s: float = 60.0
+    """A client that reads nothing for this long is dropped; follows `timeout_s`."""
+    sse_ping_interval_s: int = 30
+    """-1 and 0: never."""
+    threads_http: int = -1
+    queue_size: int = -1
+    max_body_bytes: int = 64 << 20
+    shutdown_timeout_s: float = 3.0
+    cors_origins: str = "*"
+    cors_methods: str = "GET, POST, DELETE, OPTIONS"
+    cors_headers: str = "*"
+    cors_credentials: bool = True
+    slots: bool = True
+    props: bool = False
+    metrics: bool = False
+    ui: bool = False
+
+    # -- logging --
+    verbose: bool = False
+    verbosity: int = 3
+    log_disable: bool = False
+    log_file: str | None = None
+    log_colors: str = "auto"
+    log_prefix: bool = False
+    log_timestamps: bool = False
+
+    # -- accepted for the sake of llama-server's command lines; see their notices --
+    offline: bool = False
+    cont_batching: bool = True
+    cache_ram_mib: int = 0
+    cache_idle_slots: bool = False
+    backend_sampling: bool = False
+
+    # -- only for ``run`` --
+    prompt: str | None = None
+    system_prompt: str = ""
+    raw: bool = False
+
+    # -- actions instead of serving --
+    help: bool = False
+    version: bool = False
+    list_devices: bool = False
+
+    notices: tuple[str, ...] = ()
+    """Lines about flags and variables that change nothing."""
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+        """Return the settings that the environment alone describes.
+
+        Raises:
+            SettingsError: A variable cannot be used; the message names it.
+        """
+        given = os.environ if environment is None else environment
+        return Settings.from_values(read_environment(given))
+
+    @staticmethod
+    def from_arguments(
+        arguments: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        command: str = "serve",
+    ) -> Settings:
+        """Return the settings of a command line over those of the environment.
+
+        Raises:
+            SettingsError: A flag or a variable cannot be used; the message names it.
+        """
+        given = os.environ if environment is None else environment
+        below = read_environment(given, command)
+        return Settings.from_values(below.overlaid(read_arguments(arguments, command)))
+
+    @staticmethod
+    def from_values(values: Values) -> Settings:
+        """Return the settings that `values` describe, derived ones included."""
+        given = dict(values.given)
+        keys_in_file: Any = given.pop("api_key_file", ())
+        engine = _nested("engine", given)
+        sampling = _nested("sampling", given)
+        settings = dataclasses.replace(
+            Settings(), **given, notices=tuple(values.notices)
+        )
+        return dataclasses.replace(
+            settings,
+            sampling=dataclasses.replace(SamplingParams(), **sampling),
+            api_keys=settings.api_keys + tuple(keys_in_file),
+            api_prefix=_clean_prefix(settings.api_prefix),
+            write_stall_s=float(settings.timeout_s),
+        )._with_engine(engine)
+
+    def _with_engine(self, given: Mapping[str, Any]) -> Settings:
+        """Fill in the engine's configuration with what depends on other settings."""
+        path = self.model
+        if self.demo and not path:
+            path = find_demo_model()
+        engine = EngineConfig(**{**_threads_chosen(given), "model_path": path})
+        workers = _n_workers(self, engine.n_slots)
+        room = workers - _SPARE_THREADS - engine.n_slots
+        queue = room if self.queue_size < 0 else min(self.queue_size, room)
+        return dataclasses.replace(
+            self, engine=dataclasses.replace(engine, queue_size=queue)
+        )
+
+    @property
+    def n_http_threads(self) -> int:
+        """Worker threads, so that all slots and the whole queue leave some free."""
+        return _n_workers(self, self.engine.n_slots)
+
+
+def _n_workers(settings: Settings, n_slots: int) -> int:
+    if settings.threads_http > 0:
+        wanted = settings.threads_http
+    elif settings.queue_size >= 0:
+        wanted = n_slots + settings.queue_size + _SPARE_THREADS
+    else:
+        wanted = max(_DEFAULT_THREADS, 2 * n_slots + _SPARE_THREADS)
+    return max(wanted, n_slots + _SPARE_THREADS)
+
+
+def _nested(prefix: str, given: dict[str, object]) -> dict[str, Any]:
+    """Take the settings named ``prefix.…`` out of `given`."""
+    names = [name for name in given if name.startswith(prefix + ".")]
+    return {name.removeprefix(prefix + "."): given.pop(name) for name in names}
+
+
+def _threads_chosen(engine: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn thread counts of 0 and below into "not chosen"."""
+    chosen = dict(engine)
+    for name in ("n_threads", "n_threads_batch"):
+        if name in chosen and chosen[name] < 1:
+            del chosen[name]
+    return chosen
+
+
+def _clean_prefix(prefix: str) -> str:
+    stripped = prefix.strip("/")
+    return "/" + stripped if stripped else ""
