@@ -106,7 +106,11 @@ __all__ = (
     library="ggml-base",
 )
 def ggml_set_abort_callback(callback: Callback | None) -> Callback:
-    """See the header."""
+    """Set what is told before ggml aborts the process; returns the old one.
+
+    NULL restores the default, which prints to stderr. Process-wide. The process aborts
+    after the callback returns: it is a last word, not a way to continue.
+    """
 
 
 @c_function(
@@ -116,7 +120,7 @@ def ggml_set_abort_callback(callback: Callback | None) -> Callback:
     library="ggml-base",
 )
 def ggml_status_to_string(status: int) -> bytes | None:
-    """See the header."""
+    """Return the name of a ``ggml_status``; static string."""
 
 
 @c_function(
@@ -126,7 +130,7 @@ def ggml_status_to_string(status: int) -> bytes | None:
     library="ggml-base",
 )
 def ggml_version() -> bytes | None:
-    """See the header."""
+    """Return ggml's version, such as ``0.26.0``; static string."""
 
 
 @c_function(
@@ -136,7 +140,7 @@ def ggml_version() -> bytes | None:
     library="ggml-base",
 )
 def ggml_commit() -> bytes | None:
-    """See the header."""
+    """Return the commit ggml was built from, ``unknown`` when it was not told."""
 
 
 @c_function(
@@ -146,7 +150,7 @@ def ggml_commit() -> bytes | None:
     library="ggml-base",
 )
 def ggml_time_ms() -> int:
-    """See the header."""
+    """Return a monotonic clock in milliseconds."""
 
 
 @c_function(
@@ -156,7 +160,7 @@ def ggml_time_ms() -> int:
     library="ggml-base",
 )
 def ggml_time_us() -> int:
-    """See the header."""
+    """Return a monotonic clock in microseconds."""
 
 
 @c_function(
@@ -166,7 +170,7 @@ def ggml_time_us() -> int:
     library="ggml-base",
 )
 def ggml_blck_size(type: int) -> int:
-    """See the header."""
+    """Return how many elements one block of `type` holds."""
 
 
 @c_function(
@@ -176,7 +180,7 @@ def ggml_blck_size(type: int) -> int:
     library="ggml-base",
 )
 def ggml_type_size(type: int) -> int:
-    """See the header."""
+    """Return the bytes of one block of `type`."""
 
 
 @c_function(
@@ -186,7 +190,7 @@ def ggml_type_size(type: int) -> int:
     library="ggml-base",
 )
 def ggml_row_size(type: int, ne: int) -> int:
-    """See the header."""
+    """Return the bytes of a row of `ne` elements; `ne` is a multiple of the block size."""
 
 
 @c_function(
@@ -196,7 +200,7 @@ def ggml_row_size(type: int, ne: int) -> int:
     library="ggml-base",
 )
 def ggml_type_name(type: int) -> bytes | None:
-    """See the header."""
+    """Return the name of a ``ggml_type``, such as ``q4_0``; static string."""
 
 
 @c_function(
@@ -206,7 +210,7 @@ def ggml_type_name(type: int) -> bytes | None:
     library="ggml-base",
 )
 def ggml_is_quantized(type: int) -> bool:
-    """See the header."""
+    """Whether `type` stores quantised blocks."""
 
 
 @c_function(
@@ -216,7 +220,7 @@ def ggml_is_quantized(type: int) -> bool:
     library="ggml-base",
 )
 def ggml_log_get(log_callback: Pointer[Callback], user_data: Pointer[c_void_p]) -> None:
-    """See the header."""
+    """Write the log callback and its user data now in use to the two pointers."""
 
 
 @c_function(
@@ -228,7 +232,10 @@ def ggml_log_get(log_callback: Pointer[Callback], user_data: Pointer[c_void_p]) 
 def ggml_log_set(
     log_callback: Callback | None, user_data: int | ctypes.c_void_p | None
 ) -> None:
-    """See the header."""
+    """Set the log callback of ggml; NULL prints to stderr. Process-wide, not thread-safe.
+
+    Keep `log_callback` alive until another is set.
+    """
 
 
 @c_function(
@@ -238,7 +245,7 @@ def ggml_log_set(
     library="ggml-base",
 )
 def ggml_threadpool_params_default(n_threads: int) -> ggml_threadpool_params:
-    """See the header."""
+    """Return the default parameters for `n_threads` threads."""
 
 
 @c_function(
@@ -251,7 +258,7 @@ def ggml_threadpool_params_default(n_threads: int) -> ggml_threadpool_params:
 def ggml_threadpool_params_init(
     p: Pointer[ggml_threadpool_params], n_threads: int
 ) -> None:
-    """See the header."""
+    """Fill `p` with the defaults for `n_threads` threads."""
 
 
 @c_function(
@@ -264,7 +271,7 @@ def ggml_threadpool_params_init(
 def ggml_threadpool_params_match(
     p0: Pointer[ggml_threadpool_params], p1: Pointer[ggml_threadpool_params]
 ) -> bool:
-    """See the header."""
+    """Whether two sets of parameters describe the same pool."""
 
 
 # -- ggml-cpu.h --------------------------------------------------------------------
@@ -279,7 +286,12 @@ def ggml_threadpool_params_match(
     library="ggml",
 )
 def ggml_threadpool_new(params: Pointer[ggml_threadpool_params]) -> ggml_threadpool_t:
-    """See the header."""
+    """Start a thread pool; NULL on failure. Free with ``ggml_threadpool_free``.
+
+    The CPU backend exports it. Where that is loaded at run time, take the address from
+    ``ggml_backend_reg_get_proc_address(cpu, b"ggml_threadpool_new")`` and give it to
+    ``at_address``; so for the other ``ggml_threadpool_`` functions as far as it has them.
+    """
 
 
 @c_function(
@@ -290,7 +302,7 @@ def ggml_threadpool_new(params: Pointer[ggml_threadpool_params]) -> ggml_threadp
     library="ggml",
 )
 def ggml_threadpool_free(threadpool: ggml_threadpool_t | None) -> None:
-    """See the header."""
+    """Stop the threads and free the pool; detach it from its contexts first."""
 
 
 @c_function(
@@ -301,7 +313,7 @@ def ggml_threadpool_free(threadpool: ggml_threadpool_t | None) -> None:
     library="ggml",
 )
 def ggml_threadpool_get_n_threads(threadpool: ggml_threadpool_t | None) -> int:
-    """See the header."""
+    """Return how many threads the pool has."""
 
 
 @c_function(
@@ -312,7 +324,7 @@ def ggml_threadpool_get_n_threads(threadpool: ggml_threadpool_t | None) -> int:
     library="ggml",
 )
 def ggml_threadpool_pause(threadpool: ggml_threadpool_t | None) -> None:
-    """See the header."""
+    """Put the threads to sleep."""
 
 
 @c_function(
@@ -323,7 +335,7 @@ def ggml_threadpool_pause(threadpool: ggml_threadpool_t | None) -> None:
     library="ggml",
 )
 def ggml_threadpool_resume(threadpool: ggml_threadpool_t | None) -> None:
-    """See the header."""
+    """Wake the threads."""
 
 
 # -- ggml-backend.h ----------------------------------------------------------------
@@ -336,7 +348,7 @@ def ggml_threadpool_resume(threadpool: ggml_threadpool_t | None) -> None:
     library="ggml-base",
 )
 def ggml_backend_buft_name(buft: ggml_backend_buffer_type_t | None) -> bytes | None:
-    """See the header."""
+    """Return the name of a buffer type; it lives as long as the device."""
 
 
 @c_function(
@@ -346,7 +358,7 @@ def ggml_backend_buft_name(buft: ggml_backend_buffer_type_t | None) -> bytes | N
     library="ggml-base",
 )
 def ggml_backend_name(backend: ggml_backend_t | None) -> bytes | None:
-    """See the header."""
+    """Return the name of a backend stream."""
 
 
 @c_function(
@@ -356,7 +368,7 @@ def ggml_backend_name(backend: ggml_backend_t | None) -> bytes | None:
     library="ggml-base",
 )
 def ggml_backend_free(backend: ggml_backend_t | None) -> None:
-    """See the header."""
+    """Free a stream that ``ggml_backend_dev_init`` made."""
 
 
 @c_function(
@@ -366,7 +378,7 @@ def ggml_backend_free(backend: ggml_backend_t | None) -> None:
     library="ggml-base",
 )
 def ggml_backend_dev_name(device: ggml_backend_dev_t | None) -> bytes | None:
-    """See the header."""
+    """Return the device's name, such as ``CUDA0``; it lives as long as the device."""
 
 
 @c_function(
@@ -376,7 +388,7 @@ def ggml_backend_dev_name(device: ggml_backend_dev_t | None) -> bytes | None:
     library="ggml-base",
 )
 def ggml_backend_dev_description(device: ggml_backend_dev_t | None) -> bytes | None:
-    """See the header."""
+    """Return what the device is, for people; it lives as long as the device."""
 
 
 @c_function(
@@ -389,7 +401,7 @@ def ggml_backend_dev_description(device: ggml_backend_dev_t | None) -> bytes | N
 def ggml_backend_dev_memory(
     device: ggml_backend_dev_t | None, free: Pointer[c_size_t], total: Pointer[c_size_t]
 ) -> None:
-    """See the header."""
+    """Write the free and total memory in bytes; both 0 when the device does not know."""
 
 
 @c_function(
@@ -399,7 +411,7 @@ def ggml_backend_dev_memory(
     library="ggml-base",
 )
 def ggml_backend_dev_type(device: ggml_backend_dev_t | None) -> int:
-    """See the header."""
+    """Return the ``ggml_backend_dev_type`` of a device."""
 
 
 @c_function(
@@ -412,7 +424,7 @@ def ggml_backend_dev_type(device: ggml_backend_dev_t | None) -> int:
 def ggml_backend_dev_get_props(
     device: ggml_backend_dev_t | None, props: Pointer[ggml_backend_dev_props]
 ) -> None:
-    """See the header."""
+    """Fill `props`; its strings live as long as the device."""
 
 
 @c_function(
@@ -424,7 +436,7 @@ def ggml_backend_dev_get_props(
 def ggml_backend_dev_backend_reg(
     device: ggml_backend_dev_t | None,
 ) -> ggml_backend_reg_t:
-    """See the header."""
+    """Return the backend that owns the device."""
 
 
 @c_function(
@@ -437,7 +449,10 @@ def ggml_backend_dev_backend_reg(
 def ggml_backend_dev_init(
     device: ggml_backend_dev_t | None, params: bytes | None
 ) -> ggml_backend_t:
-    """See the header."""
+    """Open a stream on the device; NULL on failure. Free with ``ggml_backend_free``.
+
+    `params` is normally NULL.
+    """
 
 
 @c_function(
@@ -450,7 +465,7 @@ def ggml_backend_dev_init(
 def ggml_backend_dev_buffer_type(
     device: ggml_backend_dev_t | None,
 ) -> ggml_backend_buffer_type_t:
-    """See the header."""
+    """Return the device's normal buffer type."""
 
 
 @c_function(
@@ -460,7 +475,7 @@ def ggml_backend_dev_buffer_type(
     library="ggml-base",
 )
 def ggml_backend_reg_name(reg: ggml_backend_reg_t | None) -> bytes | None:
-    """See the header."""
+    """Return the backend's name, such as ``CUDA``."""
 
 
 @c_function(
@@ -470,7 +485,7 @@ def ggml_backend_reg_name(reg: ggml_backend_reg_t | None) -> bytes | None:
     library="ggml-base",
 )
 def ggml_backend_reg_dev_count(reg: ggml_backend_reg_t | None) -> int:
-    """See the header."""
+    """Return how many devices the backend has."""
 
 
 @c_function(
@@ -482,7 +497,7 @@ def ggml_backend_reg_dev_count(reg: ggml_backend_reg_t | None) -> int:
 def ggml_backend_reg_dev_get(
     reg: ggml_backend_reg_t | None, index: int
 ) -> ggml_backend_dev_t:
-    """See the header."""
+    """Return a device by index; aborts the process when out of range."""
 
 
 @c_function(
@@ -495,7 +510,7 @@ def ggml_backend_reg_dev_get(
 def ggml_backend_reg_get_proc_address(
     reg: ggml_backend_reg_t | None, name: bytes | None
 ) -> int | None:
-    """See the header."""
+    """Return the address of a function that only the backend exports, or None."""
 
 
 @c_function(
@@ -505,7 +520,7 @@ def ggml_backend_reg_get_proc_address(
     library="ggml",
 )
 def ggml_backend_register(reg: ggml_backend_reg_t | None) -> None:
-    """See the header."""
+    """Register a backend and its devices."""
 
 
 @c_function(
@@ -515,7 +530,7 @@ def ggml_backend_register(reg: ggml_backend_reg_t | None) -> None:
     library="ggml",
 )
 def ggml_backend_device_register(device: ggml_backend_dev_t | None) -> None:
-    """See the header."""
+    """Register one device, such as a remote one."""
 
 
 @c_function(
@@ -525,7 +540,10 @@ def ggml_backend_device_register(device: ggml_backend_dev_t | None) -> None:
     library="ggml",
 )
 def ggml_backend_reg_count() -> int:
-    """See the header."""
+    """Return how many backends are registered.
+
+    A build with backends linked in registers them on the first call.
+    """
 
 
 @c_function(
@@ -535,7 +553,7 @@ def ggml_backend_reg_count() -> int:
     library="ggml",
 )
 def ggml_backend_reg_get(index: int) -> ggml_backend_reg_t:
-    """See the header."""
+    """Return a backend by index; aborts the process when out of range."""
 
 
 @c_function(
@@ -545,7 +563,7 @@ def ggml_backend_reg_get(index: int) -> ggml_backend_reg_t:
     library="ggml",
 )
 def ggml_backend_reg_by_name(name: bytes | None) -> ggml_backend_reg_t:
-    """See the header."""
+    """Return a backend by name, ignoring case; NULL when there is none."""
 
 
 @c_function(
@@ -555,7 +573,7 @@ def ggml_backend_reg_by_name(name: bytes | None) -> ggml_backend_reg_t:
     library="ggml",
 )
 def ggml_backend_dev_count() -> int:
-    """See the header."""
+    """Return how many devices all backends have."""
 
 
 @c_function(
@@ -565,7 +583,7 @@ def ggml_backend_dev_count() -> int:
     library="ggml",
 )
 def ggml_backend_dev_get(index: int) -> ggml_backend_dev_t:
-    """See the header."""
+    """Return a device by index; aborts the process when out of range."""
 
 
 @c_function(
@@ -575,7 +593,7 @@ def ggml_backend_dev_get(index: int) -> ggml_backend_dev_t:
     library="ggml",
 )
 def ggml_backend_dev_by_name(name: bytes | None) -> ggml_backend_dev_t:
-    """See the header."""
+    """Return a device by name, ignoring case; NULL when there is none."""
 
 
 @c_function(
@@ -585,7 +603,7 @@ def ggml_backend_dev_by_name(name: bytes | None) -> ggml_backend_dev_t:
     library="ggml",
 )
 def ggml_backend_dev_by_type(type: int) -> ggml_backend_dev_t:
-    """See the header."""
+    """Return the first device of a ``ggml_backend_dev_type``; NULL when there is none."""
 
 
 @c_function(
@@ -595,7 +613,10 @@ def ggml_backend_dev_by_type(type: int) -> ggml_backend_dev_t:
     library="ggml",
 )
 def ggml_backend_load(path: bytes | None) -> ggml_backend_reg_t:
-    """See the header."""
+    """Load a backend from a file and register it; NULL when it does not fit.
+
+    A backend of another API version is refused with a log line.
+    """
 
 
 @c_function(
@@ -605,7 +626,10 @@ def ggml_backend_load(path: bytes | None) -> ggml_backend_reg_t:
     library="ggml",
 )
 def ggml_backend_unload(reg: ggml_backend_reg_t | None) -> None:
-    """See the header."""
+    """Unregister a backend that ``ggml_backend_load`` loaded, and close its file.
+
+    No model, context or buffer may still use it.
+    """
 
 
 @c_function(
@@ -615,7 +639,11 @@ def ggml_backend_unload(reg: ggml_backend_reg_t | None) -> None:
     library="ggml",
 )
 def ggml_backend_load_all_from_path(dir_path: bytes | None) -> None:
-    """See the header."""
+    """Load the best fitting file of every known backend in a directory.
+
+    This, and never ``ggml_backend_load_all``, which also searches the directory of the
+    executable and the working directory.
+    """
 
 
 # -- ggml-opt.h --------------------------------------------------------------------
@@ -631,7 +659,7 @@ def ggml_backend_load_all_from_path(dir_path: bytes | None) -> None:
 def ggml_opt_get_default_optimizer_params(
     userdata: int | ctypes.c_void_p | None,
 ) -> ggml_opt_optimizer_params:
-    """See the header."""
+    """Return the default optimiser parameters; ignores `userdata`."""
 
 
 @c_function(
@@ -644,7 +672,7 @@ def ggml_opt_get_default_optimizer_params(
 def ggml_opt_get_constant_optimizer_params(
     userdata: int | ctypes.c_void_p | None,
 ) -> ggml_opt_optimizer_params:
-    """See the header."""
+    """Return the parameters that `userdata` points to."""
 
 
 # -- ggml-rpc.h --------------------------------------------------------------------
@@ -658,7 +686,7 @@ def ggml_opt_get_constant_optimizer_params(
     library="ggml",
 )
 def ggml_backend_rpc_init(endpoint: bytes | None, device: int) -> ggml_backend_t:
-    """See the header."""
+    """Open a stream on a device of a remote server, as ``host:port``; NULL on failure."""
 
 
 @c_function(
@@ -669,7 +697,7 @@ def ggml_backend_rpc_init(endpoint: bytes | None, device: int) -> ggml_backend_t
     library="ggml",
 )
 def ggml_backend_is_rpc(backend: ggml_backend_t | None) -> bool:
-    """See the header."""
+    """Whether a stream runs on a remote server."""
 
 
 @c_function(
@@ -683,7 +711,7 @@ def ggml_backend_is_rpc(backend: ggml_backend_t | None) -> bool:
 def ggml_backend_rpc_buffer_type(
     endpoint: bytes | None, device: int
 ) -> ggml_backend_buffer_type_t:
-    """See the header."""
+    """Return the buffer type of a remote device; NULL when it cannot be reached."""
 
 
 @c_function(
@@ -700,7 +728,7 @@ def ggml_backend_rpc_get_device_memory(
     free: Pointer[c_size_t],
     total: Pointer[c_size_t],
 ) -> None:
-    """See the header."""
+    """Write the free and total memory in bytes of a remote device."""
 
 
 @c_function(
@@ -719,7 +747,10 @@ def ggml_backend_rpc_start_server(
     n_devices: int,
     devices: Pointer[ggml_backend_dev_t],
 ) -> None:
-    """See the header."""
+    """Serve devices to others; does not return while the server runs.
+
+    There is no authentication: never listen on an open network.
+    """
 
 
 @c_function(
@@ -730,7 +761,7 @@ def ggml_backend_rpc_start_server(
     library="ggml",
 )
 def ggml_backend_rpc_reg() -> ggml_backend_reg_t:
-    """See the header."""
+    """Return the RPC backend."""
 
 
 @c_function(
@@ -741,4 +772,8 @@ def ggml_backend_rpc_reg() -> ggml_backend_reg_t:
     library="ggml",
 )
 def ggml_backend_rpc_add_server(endpoint: bytes | None) -> ggml_backend_reg_t:
-    """See the header."""
+    """Connect to a server and return a backend with its devices; NULL on failure.
+
+    Register it with ``ggml_backend_register``. Where the RPC backend is loaded at run
+    time, take the address from ``ggml_backend_reg_get_proc_address``.
+    """

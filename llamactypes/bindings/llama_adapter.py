@@ -43,7 +43,7 @@ __all__ = (
 def llama_adapter_lora_init(
     model: llama_model_p | None, path_lora: bytes | None
 ) -> llama_adapter_lora_p:
-    """See the header."""
+    """Load a LoRA adapter; NULL on failure. Valid as long as the model."""
 
 
 @c_function(
@@ -56,7 +56,7 @@ def llama_adapter_lora_init(
 def llama_adapter_lora_init_from_file_ptr(
     model: llama_model_p | None, file: FILE_p | None
 ) -> llama_adapter_lora_p:
-    """See the header."""
+    """Load a LoRA adapter from an open stream, from its position; NULL on failure."""
 
 
 @c_function(
@@ -72,7 +72,7 @@ def llama_adapter_meta_val_str(
     buf: Pointer[c_char],
     buf_size: int,
 ) -> int:
-    """See the header."""
+    """Write a metadata value as text; returns its length, or -1 when there is no such key."""
 
 
 @c_function(
@@ -81,7 +81,7 @@ def llama_adapter_meta_val_str(
     restype=c_int32,
 )
 def llama_adapter_meta_count(adapter: llama_adapter_lora_p | None) -> int:
-    """See the header."""
+    """Return the number of metadata entries."""
 
 
 @c_function(
@@ -94,7 +94,7 @@ def llama_adapter_meta_count(adapter: llama_adapter_lora_p | None) -> int:
 def llama_adapter_meta_key_by_index(
     adapter: llama_adapter_lora_p | None, i: int, buf: Pointer[c_char], buf_size: int
 ) -> int:
-    """See the header."""
+    """Write the key of an entry; returns its length, or -1 when out of range."""
 
 
 @c_function(
@@ -107,7 +107,7 @@ def llama_adapter_meta_key_by_index(
 def llama_adapter_meta_val_str_by_index(
     adapter: llama_adapter_lora_p | None, i: int, buf: Pointer[c_char], buf_size: int
 ) -> int:
-    """See the header."""
+    """Write the value of an entry as text; returns its length, or -1 when out of range."""
 
 
 @c_function(
@@ -116,7 +116,7 @@ def llama_adapter_meta_val_str_by_index(
     restype=None,
 )
 def llama_adapter_lora_free(adapter: llama_adapter_lora_p | None) -> None:
-    """See the header."""
+    """Free an adapter before its model does; no context may still use it."""
 
 
 @c_function(
@@ -128,7 +128,7 @@ def llama_adapter_lora_free(adapter: llama_adapter_lora_p | None) -> None:
 def llama_adapter_get_alora_n_invocation_tokens(
     adapter: llama_adapter_lora_p | None,
 ) -> int:
-    """See the header."""
+    """Return how many tokens invoke an activated LoRA; 0 for an ordinary one."""
 
 
 @c_function(
@@ -140,7 +140,7 @@ def llama_adapter_get_alora_n_invocation_tokens(
 def llama_adapter_get_alora_invocation_tokens(
     adapter: llama_adapter_lora_p | None,
 ) -> ctypes._Pointer[llama_token]:
-    """See the header."""
+    """Return the tokens that invoke an activated LoRA; owned by the adapter."""
 
 
 @c_function(
@@ -160,7 +160,10 @@ def llama_set_adapters_lora(
     n_adapters: int,
     scales: Pointer[c_float],
 ) -> int:
-    """See the header."""
+    """Use exactly these adapters with these scales; returns 0.
+
+    With 0 adapters none is used. The arrays are copied.
+    """
 
 
 @c_function(
@@ -178,4 +181,8 @@ def llama_set_adapter_cvec(
     il_start: int,
     il_end: int,
 ) -> int:
-    """See the header."""
+    """Use a control vector, or none when `data` is NULL; 0 on success, -1 on failure.
+
+    `data` holds `len` float32: one row of `n_embd` per layer from layer 1 on. Layers
+    `il_start` to `il_end` are steered, both included.
+    """

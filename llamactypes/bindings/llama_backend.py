@@ -52,7 +52,7 @@ __all__ = (
     restype=c_char_p,
 )
 def llama_ftype_name(ftype: int) -> bytes | None:
-    """See the header."""
+    """Return the name of a ``llama_ftype``, such as ``Q4_K - Medium``; static string."""
 
 
 @c_function(
@@ -62,7 +62,7 @@ def llama_ftype_name(ftype: int) -> bytes | None:
     restype=c_char_p,
 )
 def llama_flash_attn_type_name(flash_attn_type: int) -> bytes | None:
-    """See the header."""
+    """Return the name of a ``llama_flash_attn_type``; static string."""
 
 
 @c_function(
@@ -71,7 +71,7 @@ def llama_flash_attn_type_name(flash_attn_type: int) -> bytes | None:
     restype=c_char_p,
 )
 def llama_load_mode_name(load_mode: int) -> bytes | None:
-    """See the header."""
+    """Return the name of a ``llama_load_mode``; static string."""
 
 
 @c_function(
@@ -80,7 +80,7 @@ def llama_load_mode_name(load_mode: int) -> bytes | None:
     restype=c_int,
 )
 def llama_load_mode_from_str(str: bytes | None) -> int:
-    """See the header."""
+    """Return the ``llama_load_mode`` with this name."""
 
 
 @c_function(
@@ -89,7 +89,7 @@ def llama_load_mode_from_str(str: bytes | None) -> int:
     restype=c_char_p,
 )
 def llama_version() -> bytes | None:
-    """See the header."""
+    """Return llama.cpp's version; several builds share one, so it does not tell the ABI."""
 
 
 @c_function(
@@ -98,7 +98,7 @@ def llama_version() -> bytes | None:
     restype=llama_model_params,
 )
 def llama_model_default_params() -> llama_model_params:
-    """See the header."""
+    """Return the default parameters for loading a model."""
 
 
 @c_function(
@@ -107,7 +107,7 @@ def llama_model_default_params() -> llama_model_params:
     restype=llama_context_params,
 )
 def llama_context_default_params() -> llama_context_params:
-    """See the header."""
+    """Return the default parameters of a context, in the layout of the library."""
 
 
 @c_function(
@@ -116,7 +116,7 @@ def llama_context_default_params() -> llama_context_params:
     restype=llama_sampler_chain_params,
 )
 def llama_sampler_chain_default_params() -> llama_sampler_chain_params:
-    """See the header."""
+    """Return the default parameters of a sampler chain."""
 
 
 @c_function(
@@ -126,7 +126,7 @@ def llama_sampler_chain_default_params() -> llama_sampler_chain_params:
     optional=True,
 )
 def llama_model_quantize_default_params() -> llama_model_quantize_params:
-    """See the header."""
+    """Return the default parameters for quantising."""
 
 
 @c_function(
@@ -135,7 +135,11 @@ def llama_model_quantize_default_params() -> llama_model_quantize_params:
     restype=None,
 )
 def llama_backend_init() -> None:
-    """See the header."""
+    """Initialise the library. Call it once per process, before anything else.
+
+    Load the backends first: with none registered it searches the directory of the
+    executable and the working directory for them.
+    """
 
 
 @c_function(
@@ -144,7 +148,7 @@ def llama_backend_init() -> None:
     restype=None,
 )
 def llama_backend_free() -> None:
-    """See the header."""
+    """Free what ``llama_backend_init`` made; models and contexts must be gone."""
 
 
 @c_function(
@@ -153,7 +157,7 @@ def llama_backend_free() -> None:
     restype=None,
 )
 def llama_numa_init(numa: int) -> None:
-    """See the header."""
+    """Set the NUMA strategy, a ``ggml_numa_strategy``; the CPU backend must be loaded."""
 
 
 @c_function(
@@ -162,7 +166,7 @@ def llama_numa_init(numa: int) -> None:
     restype=c_int64,
 )
 def llama_time_us() -> int:
-    """See the header."""
+    """Return a monotonic clock in microseconds."""
 
 
 @c_function(
@@ -171,7 +175,7 @@ def llama_time_us() -> int:
     restype=c_size_t,
 )
 def llama_max_devices() -> int:
-    """See the header."""
+    """Return how many devices one model can use: the length of `tensor_split`."""
 
 
 @c_function(
@@ -181,7 +185,7 @@ def llama_max_devices() -> int:
     optional=True,
 )
 def llama_max_parallel_sequences() -> int:
-    """See the header."""
+    """Return the greatest `n_seq_max` of a context."""
 
 
 @c_function(
@@ -190,7 +194,7 @@ def llama_max_parallel_sequences() -> int:
     restype=c_size_t,
 )
 def llama_max_tensor_buft_overrides() -> int:
-    """See the header."""
+    """Return how many entries `tensor_buft_overrides` may have."""
 
 
 @c_function(
@@ -199,7 +203,7 @@ def llama_max_tensor_buft_overrides() -> int:
     restype=c_bool,
 )
 def llama_supports_mmap() -> bool:
-    """See the header."""
+    """Whether models can be mapped into memory on this system."""
 
 
 @c_function(
@@ -208,7 +212,7 @@ def llama_supports_mmap() -> bool:
     restype=c_bool,
 )
 def llama_supports_mlock() -> bool:
-    """See the header."""
+    """Whether memory can be locked on this system."""
 
 
 @c_function(
@@ -217,7 +221,7 @@ def llama_supports_mlock() -> bool:
     restype=c_bool,
 )
 def llama_supports_gpu_offload() -> bool:
-    """See the header."""
+    """Whether a GPU or RPC backend is registered. Load the backends first."""
 
 
 @c_function(
@@ -226,7 +230,7 @@ def llama_supports_gpu_offload() -> bool:
     restype=c_bool,
 )
 def llama_supports_rpc() -> bool:
-    """See the header."""
+    """Whether the RPC backend is registered. Load the backends first."""
 
 
 @c_function(
@@ -235,7 +239,10 @@ def llama_supports_rpc() -> bool:
     restype=c_char_p,
 )
 def llama_print_system_info() -> bytes | None:
-    """See the header."""
+    """Return the CPU features the backends use, for people. Prints nothing.
+
+    The string is a static buffer: the next call overwrites it.
+    """
 
 
 @c_function(
@@ -246,7 +253,7 @@ def llama_print_system_info() -> bytes | None:
 def llama_log_get(
     log_callback: Pointer[Callback], user_data: Pointer[c_void_p]
 ) -> None:
-    """See the header."""
+    """Write the log callback and its user data now in use to the two pointers."""
 
 
 @c_function(
@@ -257,4 +264,8 @@ def llama_log_get(
 def llama_log_set(
     log_callback: Callback | None, user_data: int | ctypes.c_void_p | None
 ) -> None:
-    """See the header."""
+    """Set the log callback of llama.cpp and ggml; NULL prints to stderr.
+
+    Process-wide, not thread-safe. Keep `log_callback` alive until another is set. It is
+    called from any thread of the library.
+    """

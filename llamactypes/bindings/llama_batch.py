@@ -44,7 +44,10 @@ __all__ = (
     restype=llama_batch,
 )
 def llama_batch_get_one(tokens: Pointer[llama_token], n_tokens: int) -> llama_batch:
-    """See the header."""
+    """Return a batch over `tokens` for sequence 0, positions following the memory.
+
+    It borrows `tokens`: keep the array alive; do not free the batch.
+    """
 
 
 @c_function(
@@ -54,7 +57,11 @@ def llama_batch_get_one(tokens: Pointer[llama_token], n_tokens: int) -> llama_ba
     restype=llama_batch,
 )
 def llama_batch_init(n_tokens: int, embd: int, n_seq_max: int) -> llama_batch:
-    """See the header."""
+    """Allocate a batch of `n_tokens`, each in up to `n_seq_max` sequences.
+
+    With `embd` above 0 it holds embeddings of that size instead of tokens. Contents are
+    uninitialised, `n_tokens` is 0. Free with ``llama_batch_free``.
+    """
 
 
 @c_function(
@@ -63,7 +70,7 @@ def llama_batch_init(n_tokens: int, embd: int, n_seq_max: int) -> llama_batch:
     restype=None,
 )
 def llama_batch_free(batch: llama_batch) -> None:
-    """See the header."""
+    """Free a batch of ``llama_batch_init``, with its own pointers still in place."""
 
 
 @c_function(
@@ -73,7 +80,7 @@ def llama_batch_free(batch: llama_batch) -> None:
     optional=True,
 )
 def llama_batch_ext_init(ctx: llama_context_p | None) -> llama_batch_ext_p:
-    """See the header."""
+    """Allocate an extended batch for a context. Free with ``llama_batch_ext_free``."""
 
 
 @c_function(
@@ -83,7 +90,7 @@ def llama_batch_ext_init(ctx: llama_context_p | None) -> llama_batch_ext_p:
     optional=True,
 )
 def llama_batch_ext_free(batch: llama_batch_ext_p | None) -> None:
-    """See the header."""
+    """Free an extended batch."""
 
 
 @c_function(
@@ -93,7 +100,7 @@ def llama_batch_ext_free(batch: llama_batch_ext_p | None) -> None:
     optional=True,
 )
 def llama_batch_ext_clear(batch: llama_batch_ext_p | None) -> None:
-    """See the header."""
+    """Empty an extended batch."""
 
 
 @c_function(
@@ -103,7 +110,10 @@ def llama_batch_ext_clear(batch: llama_batch_ext_p | None) -> None:
     optional=True,
 )
 def llama_batch_ext_add(batch: llama_batch_ext_p | None, seq_id: int) -> int:
-    """See the header."""
+    """Add an entry without token; returns its index, -1 full, -2 bad token, -3 bad sequence.
+
+    Its position must be set.
+    """
 
 
 @c_function(
@@ -116,7 +126,7 @@ def llama_batch_ext_add(batch: llama_batch_ext_p | None, seq_id: int) -> int:
 def llama_batch_ext_add_token(
     batch: llama_batch_ext_p | None, seq_id: int, id: int
 ) -> int:
-    """See the header."""
+    """Add a token; results as ``llama_batch_ext_add``."""
 
 
 @c_function(
@@ -129,7 +139,7 @@ def llama_batch_ext_add_token(
 def llama_batch_ext_add_embd(
     batch: llama_batch_ext_p | None, seq_id: int, embd: llama_embd
 ) -> int:
-    """See the header."""
+    """Add an embedding; results as ``llama_batch_ext_add``."""
 
 
 @c_function(
@@ -142,7 +152,7 @@ def llama_batch_ext_add_embd(
 def llama_batch_ext_add_seq(
     batch: llama_batch_ext_p | None, idx: int, seq_id: int
 ) -> bool:
-    """See the header."""
+    """Put entry `idx` into another sequence too, at the same position. Call it first."""
 
 
 @c_function(
@@ -155,7 +165,7 @@ def llama_batch_ext_add_seq(
 def llama_batch_ext_set_embd_token(
     batch: llama_batch_ext_p | None, idx: int, embd: llama_embd
 ) -> bool:
-    """See the header."""
+    """Give entry `idx` a token embedding beside its token."""
 
 
 @c_function(
@@ -168,7 +178,7 @@ def llama_batch_ext_set_embd_token(
 def llama_batch_ext_set_embd_state(
     batch: llama_batch_ext_p | None, idx: int, embd: llama_embd
 ) -> bool:
-    """See the header."""
+    """Give entry `idx` a hidden state of an earlier stage; False if the context takes none."""
 
 
 @c_function(
@@ -181,7 +191,7 @@ def llama_batch_ext_set_embd_state(
 def llama_batch_ext_set_output_embd(
     batch: llama_batch_ext_p | None, idx: int, value: bool
 ) -> bool:
-    """See the header."""
+    """Set whether entry `idx` outputs its embedding (now the same as logits)."""
 
 
 @c_function(
@@ -194,7 +204,7 @@ def llama_batch_ext_set_output_embd(
 def llama_batch_ext_set_output_logits(
     batch: llama_batch_ext_p | None, idx: int, value: bool
 ) -> bool:
-    """See the header."""
+    """Set whether entry `idx` outputs logits (now the same as embeddings)."""
 
 
 @c_function(
@@ -207,4 +217,4 @@ def llama_batch_ext_set_output_logits(
 def llama_batch_ext_set_pos(
     batch: llama_batch_ext_p | None, idx: int, pos: Pointer[llama_pos]
 ) -> bool:
-    """See the header."""
+    """Set the position of entry `idx`; M-RoPE embeddings need several."""

@@ -40,7 +40,12 @@ def llama_chat_apply_template(
     buf: Pointer[c_char],
     length: int,
 ) -> int:
-    """See the header."""
+    """Write a rendered chat; returns its length in bytes, below 0 for an unknown template.
+
+    Only templates built into the library are known: `tmpl` is a name or a Jinja text
+    that is recognised, not executed. A length above `length` means the buffer was too
+    small.
+    """
 
 
 @c_function(
@@ -49,4 +54,4 @@ def llama_chat_apply_template(
     restype=c_int32,
 )
 def llama_chat_builtin_templates(output: Pointer[c_char_p], len: int) -> int:
-    """See the header."""
+    """Write up to `len` names of built-in templates; returns how many there are."""

@@ -77,7 +77,7 @@ def llama_attach_threadpool(
     threadpool: ggml_threadpool_t | None,
     threadpool_batch: ggml_threadpool_t | None,
 ) -> None:
-    """See the header."""
+    """Use these pools for generation and for batches; the caller keeps them alive."""
 
 
 @c_function(
@@ -86,7 +86,7 @@ def llama_attach_threadpool(
     restype=None,
 )
 def llama_detach_threadpool(ctx: llama_context_p | None) -> None:
-    """See the header."""
+    """Go back to threads that the context makes itself."""
 
 
 @c_function(
@@ -98,7 +98,7 @@ def llama_detach_threadpool(ctx: llama_context_p | None) -> None:
 def llama_init_from_model(
     model: llama_model_p | None, params: llama_context_params
 ) -> llama_context_p:
-    """See the header."""
+    """Make a context; NULL on failure (the log says why). Free with ``llama_free``."""
 
 
 @c_function(
@@ -107,7 +107,7 @@ def llama_init_from_model(
     restype=None,
 )
 def llama_free(ctx: llama_context_p | None) -> None:
-    """See the header."""
+    """Free a context; its memory and outputs are gone with it."""
 
 
 @c_function(
@@ -116,7 +116,7 @@ def llama_free(ctx: llama_context_p | None) -> None:
     restype=c_uint32,
 )
 def llama_n_ctx(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the context size in tokens that is in use; it may differ from the request."""
 
 
 @c_function(
@@ -125,7 +125,7 @@ def llama_n_ctx(ctx: llama_context_p | None) -> int:
     restype=c_uint32,
 )
 def llama_n_ctx_seq(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the context size in tokens of one sequence."""
 
 
 @c_function(
@@ -134,7 +134,7 @@ def llama_n_ctx_seq(ctx: llama_context_p | None) -> int:
     restype=c_uint32,
 )
 def llama_n_batch(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the most tokens one ``llama_decode`` takes."""
 
 
 @c_function(
@@ -143,7 +143,7 @@ def llama_n_batch(ctx: llama_context_p | None) -> int:
     restype=c_uint32,
 )
 def llama_n_ubatch(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the most tokens computed at once."""
 
 
 @c_function(
@@ -152,7 +152,7 @@ def llama_n_ubatch(ctx: llama_context_p | None) -> int:
     restype=c_uint32,
 )
 def llama_n_seq_max(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the number of sequences."""
 
 
 @c_function(
@@ -161,7 +161,7 @@ def llama_n_seq_max(ctx: llama_context_p | None) -> int:
     restype=c_uint32,
 )
 def llama_n_rs_seq(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the number of recurrent-state snapshots per sequence."""
 
 
 @c_function(
@@ -170,7 +170,7 @@ def llama_n_rs_seq(ctx: llama_context_p | None) -> int:
     restype=llama_model_p,
 )
 def llama_get_model(ctx: llama_context_p | None) -> llama_model_p:
-    """See the header."""
+    """Return the model of the context."""
 
 
 @c_function(
@@ -179,7 +179,7 @@ def llama_get_model(ctx: llama_context_p | None) -> llama_model_p:
     restype=llama_memory_t,
 )
 def llama_get_memory(ctx: llama_context_p | None) -> llama_memory_t:
-    """See the header."""
+    """Return the memory of the context, NULL when it has none; owned by the context."""
 
 
 @c_function(
@@ -188,7 +188,7 @@ def llama_get_memory(ctx: llama_context_p | None) -> llama_memory_t:
     restype=c_int,
 )
 def llama_pooling_type(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the ``llama_pooling_type`` in use."""
 
 
 @c_function(
@@ -197,7 +197,11 @@ def llama_pooling_type(ctx: llama_context_p | None) -> int:
     restype=c_int32,
 )
 def llama_encode(ctx: llama_context_p | None, batch: llama_batch) -> int:
-    """See the header."""
+    """Run the encoder, without a KV cache; 0 on success, below 0 on error.
+
+    An encoder-decoder context keeps the output for the decoder's cross-attention. On
+    error the memory is as it was before.
+    """
 
 
 @c_function(
@@ -206,7 +210,12 @@ def llama_encode(ctx: llama_context_p | None, batch: llama_batch) -> int:
     restype=c_int32,
 )
 def llama_decode(ctx: llama_context_p | None, batch: llama_batch) -> int:
-    """See the header."""
+    """Process a batch: 0 ok, 1 no KV slot, 2 aborted, -1 invalid batch, below -1 fatal.
+
+    After 1 and -1 the memory is as it was; after 2 and below -1 the ubatches already
+    done stay in it (ask ``llama_memory_seq_pos_max``). May return before the device has
+    finished; reading outputs waits.
+    """
 
 
 @c_function(
@@ -219,7 +228,7 @@ def llama_decode(ctx: llama_context_p | None, batch: llama_batch) -> int:
 def llama_process(
     ctx: llama_context_p | None, type: int, batch: llama_batch_ext_p | None
 ) -> int:
-    """See the header."""
+    """Process an extended batch, as a ``llama_process_type``; results as ``llama_decode``."""
 
 
 @c_function(
@@ -231,7 +240,7 @@ def llama_process(
 def llama_set_n_threads(
     ctx: llama_context_p | None, n_threads: int, n_threads_batch: int
 ) -> None:
-    """See the header."""
+    """Set the threads for single tokens and for batches."""
 
 
 @c_function(
@@ -240,7 +249,7 @@ def llama_set_n_threads(
     restype=c_int32,
 )
 def llama_n_threads(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the threads used for single tokens."""
 
 
 @c_function(
@@ -249,7 +258,7 @@ def llama_n_threads(ctx: llama_context_p | None) -> int:
     restype=c_int32,
 )
 def llama_n_threads_batch(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the threads used for batches."""
 
 
 @c_function(
@@ -258,7 +267,7 @@ def llama_n_threads_batch(ctx: llama_context_p | None) -> int:
     restype=None,
 )
 def llama_set_embeddings(ctx: llama_context_p | None, embeddings: bool) -> None:
-    """See the header."""
+    """Set whether decoding outputs embeddings."""
 
 
 @c_function(
@@ -267,7 +276,7 @@ def llama_set_embeddings(ctx: llama_context_p | None, embeddings: bool) -> None:
     restype=None,
 )
 def llama_set_causal_attn(ctx: llama_context_p | None, causal_attn: bool) -> None:
-    """See the header."""
+    """Set whether tokens attend only to those before them."""
 
 
 @c_function(
@@ -277,7 +286,7 @@ def llama_set_causal_attn(ctx: llama_context_p | None, causal_attn: bool) -> Non
     optional=True,
 )
 def llama_get_causal_attn(ctx: llama_context_p | None) -> bool:
-    """See the header."""
+    """Whether tokens attend only to those before them."""
 
 
 @c_function(
@@ -291,7 +300,10 @@ def llama_set_abort_callback(
     abort_callback: Callback | None,
     abort_callback_data: int | ctypes.c_void_p | None,
 ) -> None:
-    """See the header."""
+    """Set a callback that aborts decoding when it returns true. CPU only.
+
+    Compute threads call it between graph nodes. Keep it alive as long as it is set.
+    """
 
 
 @c_function(
@@ -300,7 +312,7 @@ def llama_set_abort_callback(
     restype=None,
 )
 def llama_synchronize(ctx: llama_context_p | None) -> None:
-    """See the header."""
+    """Wait until the device has finished; the getters below do so themselves."""
 
 
 @c_function(
@@ -309,7 +321,7 @@ def llama_synchronize(ctx: llama_context_p | None) -> None:
     restype=POINTER(c_float),
 )
 def llama_get_logits(ctx: llama_context_p | None) -> ctypes._Pointer[c_float]:
-    """See the header."""
+    """Return the logits of all outputs: float32, rows of `n_vocab`. Valid until the next decode."""
 
 
 @c_function(
@@ -320,7 +332,10 @@ def llama_get_logits(ctx: llama_context_p | None) -> ctypes._Pointer[c_float]:
 def llama_get_logits_ith(
     ctx: llama_context_p | None, i: int
 ) -> ctypes._Pointer[c_float]:
-    """See the header."""
+    """Return the logits of the token at batch index `i` (-1: last output), or NULL.
+
+    `n_vocab` float32, valid until the next decode. NULL when that token gave no output.
+    """
 
 
 @c_function(
@@ -329,7 +344,7 @@ def llama_get_logits_ith(
     restype=POINTER(c_float),
 )
 def llama_get_embeddings(ctx: llama_context_p | None) -> ctypes._Pointer[c_float]:
-    """See the header."""
+    """Return the embeddings of all outputs when nothing is pooled, else NULL."""
 
 
 @c_function(
@@ -340,7 +355,7 @@ def llama_get_embeddings(ctx: llama_context_p | None) -> ctypes._Pointer[c_float
 def llama_get_embeddings_ith(
     ctx: llama_context_p | None, i: int
 ) -> ctypes._Pointer[c_float]:
-    """See the header."""
+    """Return the embedding of the token at batch index `i` (-1: last output), or NULL."""
 
 
 @c_function(
@@ -351,7 +366,10 @@ def llama_get_embeddings_ith(
 def llama_get_embeddings_seq(
     ctx: llama_context_p | None, seq_id: int
 ) -> ctypes._Pointer[c_float]:
-    """See the header."""
+    """Return the pooled embedding of a sequence, NULL without pooling.
+
+    With rank pooling these are the scores, ``llama_model_n_cls_out`` of them.
+    """
 
 
 @c_function(
@@ -360,7 +378,7 @@ def llama_get_embeddings_seq(
     restype=llama_token,
 )
 def llama_get_sampled_token_ith(ctx: llama_context_p | None, i: int) -> int:
-    """See the header."""
+    """Return the token that the backend sampled, ``LLAMA_TOKEN_NULL`` if none. Experimental."""
 
 
 @c_function(
@@ -371,7 +389,7 @@ def llama_get_sampled_token_ith(ctx: llama_context_p | None, i: int) -> int:
 def llama_get_sampled_probs_ith(
     ctx: llama_context_p | None, i: int
 ) -> ctypes._Pointer[c_float]:
-    """See the header."""
+    """Return the probabilities that the backend computed, or NULL. Experimental."""
 
 
 @c_function(
@@ -380,7 +398,7 @@ def llama_get_sampled_probs_ith(
     restype=c_uint32,
 )
 def llama_get_sampled_probs_count_ith(ctx: llama_context_p | None, i: int) -> int:
-    """See the header."""
+    """Return how many probabilities there are."""
 
 
 @c_function(
@@ -391,7 +409,7 @@ def llama_get_sampled_probs_count_ith(ctx: llama_context_p | None, i: int) -> in
 def llama_get_sampled_logits_ith(
     ctx: llama_context_p | None, i: int
 ) -> ctypes._Pointer[c_float]:
-    """See the header."""
+    """Return the logits that the backend kept, or NULL. Experimental."""
 
 
 @c_function(
@@ -401,7 +419,7 @@ def llama_get_sampled_logits_ith(
     restype=c_uint32,
 )
 def llama_get_sampled_logits_count_ith(ctx: llama_context_p | None, i: int) -> int:
-    """See the header."""
+    """Return how many logits there are."""
 
 
 @c_function(
@@ -413,7 +431,7 @@ def llama_get_sampled_logits_count_ith(ctx: llama_context_p | None, i: int) -> i
 def llama_get_sampled_candidates_ith(
     ctx: llama_context_p | None, i: int
 ) -> ctypes._Pointer[llama_token]:
-    """See the header."""
+    """Return the token ids of those probabilities or logits, or NULL. Experimental."""
 
 
 @c_function(
@@ -423,4 +441,4 @@ def llama_get_sampled_candidates_ith(
     restype=c_uint32,
 )
 def llama_get_sampled_candidates_count_ith(ctx: llama_context_p | None, i: int) -> int:
-    """See the header."""
+    """Return how many token ids there are."""

@@ -31,7 +31,7 @@ __all__ = (
     restype=None,
 )
 def llama_memory_clear(mem: llama_memory_t | None, data: bool) -> None:
-    """See the header."""
+    """Forget every sequence; with `data` the buffers are zeroed too."""
 
 
 @c_function(
@@ -43,7 +43,11 @@ def llama_memory_clear(mem: llama_memory_t | None, data: bool) -> None:
 def llama_memory_seq_rm(
     mem: llama_memory_t | None, seq_id: int, p0: int, p1: int
 ) -> bool:
-    """See the header."""
+    """Forget positions `p0` to `p1` of a sequence (below 0: of all).
+
+    Returns False when part of a sequence cannot be removed, as in recurrent models.
+    Removing a whole sequence never fails.
+    """
 
 
 @c_function(
@@ -55,7 +59,7 @@ def llama_memory_seq_rm(
 def llama_memory_seq_cp(
     mem: llama_memory_t | None, seq_id_src: int, seq_id_dst: int, p0: int, p1: int
 ) -> None:
-    """See the header."""
+    """Copy positions `p0` to `p1` of one sequence to another; KV cells are shared."""
 
 
 @c_function(
@@ -64,7 +68,7 @@ def llama_memory_seq_cp(
     restype=None,
 )
 def llama_memory_seq_keep(mem: llama_memory_t | None, seq_id: int) -> None:
-    """See the header."""
+    """Forget every sequence but this one."""
 
 
 @c_function(
@@ -76,7 +80,10 @@ def llama_memory_seq_keep(mem: llama_memory_t | None, seq_id: int) -> None:
 def llama_memory_seq_add(
     mem: llama_memory_t | None, seq_id: int, p0: int, p1: int, delta: int
 ) -> None:
-    """See the header."""
+    """Move positions `p0` to `p1` of a sequence by `delta`.
+
+    Only where ``llama_memory_can_shift``; applied by the next decode.
+    """
 
 
 @c_function(
@@ -88,7 +95,7 @@ def llama_memory_seq_add(
 def llama_memory_seq_div(
     mem: llama_memory_t | None, seq_id: int, p0: int, p1: int, d: int
 ) -> None:
-    """See the header."""
+    """Divide positions `p0` to `p1` of a sequence by `d`, which is above 1."""
 
 
 @c_function(
@@ -97,7 +104,7 @@ def llama_memory_seq_div(
     restype=llama_pos,
 )
 def llama_memory_seq_pos_min(mem: llama_memory_t | None, seq_id: int) -> int:
-    """See the header."""
+    """Return the lowest position of a sequence in memory, -1 when it is empty."""
 
 
 @c_function(
@@ -106,7 +113,7 @@ def llama_memory_seq_pos_min(mem: llama_memory_t | None, seq_id: int) -> int:
     restype=llama_pos,
 )
 def llama_memory_seq_pos_max(mem: llama_memory_t | None, seq_id: int) -> int:
-    """See the header."""
+    """Return the highest position of a sequence in memory, -1 when it is empty."""
 
 
 @c_function(
@@ -115,4 +122,4 @@ def llama_memory_seq_pos_max(mem: llama_memory_t | None, seq_id: int) -> int:
     restype=c_bool,
 )
 def llama_memory_can_shift(mem: llama_memory_t | None) -> bool:
-    """See the header."""
+    """Whether ``llama_memory_seq_add`` works."""

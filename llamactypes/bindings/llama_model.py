@@ -95,7 +95,7 @@ def llama_model_init_from_user(
     set_tensor_data_ud: int | ctypes.c_void_p | None,
     params: llama_model_params,
 ) -> llama_model_p:
-    """See the header."""
+    """Make a model from metadata; `set_tensor_data` fills each tensor. NULL on failure."""
 
 
 @c_function(
@@ -107,7 +107,11 @@ def llama_model_init_from_user(
 def llama_model_load_from_file(
     path_model: bytes | None, params: llama_model_params
 ) -> llama_model_p:
-    """See the header."""
+    """Load a GGUF file; NULL on failure or when the progress callback aborts.
+
+    A file named ``<name>-00001-of-0000N.gguf`` brings its other parts along. Needs a
+    loaded backend. Free with ``llama_model_free``.
+    """
 
 
 @c_function(
@@ -119,7 +123,7 @@ def llama_model_load_from_file(
 def llama_model_load_from_file_ptr(
     file: FILE_p | None, params: llama_model_params
 ) -> llama_model_p:
-    """See the header."""
+    """Load a GGUF from an open stream, from its current position; NULL on failure."""
 
 
 @c_function(
@@ -131,7 +135,7 @@ def llama_model_load_from_file_ptr(
 def llama_model_load_from_splits(
     paths: Pointer[c_char_p], n_paths: int, params: llama_model_params
 ) -> llama_model_p:
-    """See the header."""
+    """Load a GGUF in several files, given in order; NULL on failure."""
 
 
 @c_function(
@@ -143,7 +147,7 @@ def llama_model_load_from_splits(
 def llama_model_save_to_file(
     model: llama_model_p | None, path_model: bytes | None
 ) -> None:
-    """See the header."""
+    """Write the model to a GGUF file; failures are only logged."""
 
 
 @c_function(
@@ -152,7 +156,7 @@ def llama_model_save_to_file(
     restype=None,
 )
 def llama_model_free(model: llama_model_p | None) -> None:
-    """See the header."""
+    """Free a model; every context made from it must be freed before."""
 
 
 @c_function(
@@ -162,7 +166,7 @@ def llama_model_free(model: llama_model_p | None) -> None:
     restype=llama_vocab_p,
 )
 def llama_model_get_vocab(model: llama_model_p | None) -> llama_vocab_p:
-    """See the header."""
+    """Return the vocabulary; it lives as long as the model."""
 
 
 @c_function(
@@ -171,7 +175,7 @@ def llama_model_get_vocab(model: llama_model_p | None) -> llama_vocab_p:
     restype=c_int,
 )
 def llama_model_rope_type(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the ``llama_rope_type``."""
 
 
 @c_function(
@@ -180,7 +184,7 @@ def llama_model_rope_type(model: llama_model_p | None) -> int:
     restype=c_int32,
 )
 def llama_model_n_ctx_train(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the context size that the model was trained with, in tokens."""
 
 
 @c_function(
@@ -189,7 +193,7 @@ def llama_model_n_ctx_train(model: llama_model_p | None) -> int:
     restype=c_int32,
 )
 def llama_model_n_embd(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the size of the hidden state."""
 
 
 @c_function(
@@ -198,7 +202,7 @@ def llama_model_n_embd(model: llama_model_p | None) -> int:
     restype=c_int32,
 )
 def llama_model_n_embd_inp(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the size of an input embedding (larger with deepstack)."""
 
 
 @c_function(
@@ -207,7 +211,7 @@ def llama_model_n_embd_inp(model: llama_model_p | None) -> int:
     restype=c_int32,
 )
 def llama_model_n_embd_out(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the size of an output embedding."""
 
 
 @c_function(
@@ -216,7 +220,7 @@ def llama_model_n_embd_out(model: llama_model_p | None) -> int:
     restype=c_int32,
 )
 def llama_model_n_layer(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the number of layers."""
 
 
 @c_function(
@@ -225,7 +229,7 @@ def llama_model_n_layer(model: llama_model_p | None) -> int:
     restype=c_int32,
 )
 def llama_model_n_layer_nextn(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the number of next-token prediction (MTP) layers."""
 
 
 @c_function(
@@ -234,7 +238,7 @@ def llama_model_n_layer_nextn(model: llama_model_p | None) -> int:
     restype=c_int32,
 )
 def llama_model_n_head(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the number of attention heads of the first layer."""
 
 
 @c_function(
@@ -243,7 +247,7 @@ def llama_model_n_head(model: llama_model_p | None) -> int:
     restype=c_int32,
 )
 def llama_model_n_head_kv(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the number of KV heads of the first layer."""
 
 
 @c_function(
@@ -252,7 +256,7 @@ def llama_model_n_head_kv(model: llama_model_p | None) -> int:
     restype=c_int32,
 )
 def llama_model_n_swa(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the sliding attention window in tokens; 0 when there is none."""
 
 
 @c_function(
@@ -261,7 +265,7 @@ def llama_model_n_swa(model: llama_model_p | None) -> int:
     restype=c_float,
 )
 def llama_model_rope_freq_scale_train(model: llama_model_p | None) -> float:
-    """See the header."""
+    """Return the RoPE frequency scaling factor of the training."""
 
 
 @c_function(
@@ -270,7 +274,7 @@ def llama_model_rope_freq_scale_train(model: llama_model_p | None) -> float:
     restype=c_uint32,
 )
 def llama_model_n_cls_out(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the number of classifier outputs; undefined for other models."""
 
 
 @c_function(
@@ -279,7 +283,7 @@ def llama_model_n_cls_out(model: llama_model_p | None) -> int:
     restype=c_char_p,
 )
 def llama_model_cls_label(model: llama_model_p | None, i: int) -> bytes | None:
-    """See the header."""
+    """Return the label of a classifier output, or None; lives as long as the model."""
 
 
 @c_function(
@@ -291,7 +295,11 @@ def llama_model_cls_label(model: llama_model_p | None, i: int) -> bytes | None:
 def llama_model_meta_val_str(
     model: llama_model_p | None, key: bytes | None, buf: Pointer[c_char], buf_size: int
 ) -> int:
-    """See the header."""
+    """Write a metadata value as text; returns its length, or -1 when there is no such key.
+
+    The length is that of the whole value: when it is `buf_size` or more, the text in
+    `buf` is cut. Arrays are not supported.
+    """
 
 
 @c_function(
@@ -300,7 +308,7 @@ def llama_model_meta_val_str(
     restype=c_int32,
 )
 def llama_model_meta_count(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the number of metadata entries."""
 
 
 @c_function(
@@ -309,7 +317,7 @@ def llama_model_meta_count(model: llama_model_p | None) -> int:
     restype=c_char_p,
 )
 def llama_model_meta_key_str(key: int) -> bytes | None:
-    """See the header."""
+    """Return the metadata key of a ``llama_model_meta_key``, or None; static string."""
 
 
 @c_function(
@@ -321,7 +329,7 @@ def llama_model_meta_key_str(key: int) -> bytes | None:
 def llama_model_meta_key_by_index(
     model: llama_model_p | None, i: int, buf: Pointer[c_char], buf_size: int
 ) -> int:
-    """See the header."""
+    """Write the key of an entry; returns its length, or -1 when out of range."""
 
 
 @c_function(
@@ -333,7 +341,7 @@ def llama_model_meta_key_by_index(
 def llama_model_meta_val_str_by_index(
     model: llama_model_p | None, i: int, buf: Pointer[c_char], buf_size: int
 ) -> int:
-    """See the header."""
+    """Write the value of an entry as text; returns its length, or -1 when out of range."""
 
 
 @c_function(
@@ -345,7 +353,7 @@ def llama_model_meta_val_str_by_index(
 def llama_model_desc(
     model: llama_model_p | None, buf: Pointer[c_char], buf_size: int
 ) -> int:
-    """See the header."""
+    """Write a short description (architecture, size, type); returns its length."""
 
 
 @c_function(
@@ -354,7 +362,7 @@ def llama_model_desc(
     restype=c_int,
 )
 def llama_model_ftype(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the ``llama_ftype`` of the file."""
 
 
 @c_function(
@@ -363,7 +371,7 @@ def llama_model_ftype(model: llama_model_p | None) -> int:
     restype=c_uint64,
 )
 def llama_model_size(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the size of all tensors in bytes."""
 
 
 @c_function(
@@ -375,7 +383,10 @@ def llama_model_size(model: llama_model_p | None) -> int:
 def llama_model_chat_template(
     model: llama_model_p | None, name: bytes | None
 ) -> bytes | None:
-    """See the header."""
+    """Return a chat template, or None; NULL `name` means the default one.
+
+    The string lives as long as the model.
+    """
 
 
 @c_function(
@@ -384,7 +395,7 @@ def llama_model_chat_template(
     restype=c_uint64,
 )
 def llama_model_n_params(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the number of parameters."""
 
 
 @c_function(
@@ -393,7 +404,7 @@ def llama_model_n_params(model: llama_model_p | None) -> int:
     restype=c_bool,
 )
 def llama_model_has_encoder(model: llama_model_p | None) -> bool:
-    """See the header."""
+    """Whether the model needs ``llama_encode``."""
 
 
 @c_function(
@@ -402,7 +413,7 @@ def llama_model_has_encoder(model: llama_model_p | None) -> bool:
     restype=c_bool,
 )
 def llama_model_has_decoder(model: llama_model_p | None) -> bool:
-    """See the header."""
+    """Whether the model needs ``llama_decode``."""
 
 
 @c_function(
@@ -411,7 +422,7 @@ def llama_model_has_decoder(model: llama_model_p | None) -> bool:
     restype=llama_token,
 )
 def llama_model_decoder_start_token(model: llama_model_p | None) -> int:
-    """See the header."""
+    """Return the token that starts decoding in an encoder-decoder model, else -1."""
 
 
 @c_function(
@@ -420,7 +431,7 @@ def llama_model_decoder_start_token(model: llama_model_p | None) -> int:
     restype=c_bool,
 )
 def llama_model_is_recurrent(model: llama_model_p | None) -> bool:
-    """See the header."""
+    """Whether the model is recurrent, such as Mamba or RWKV."""
 
 
 @c_function(
@@ -429,7 +440,7 @@ def llama_model_is_recurrent(model: llama_model_p | None) -> bool:
     restype=c_bool,
 )
 def llama_model_is_hybrid(model: llama_model_p | None) -> bool:
-    """See the header."""
+    """Whether the model mixes attention and recurrence, such as Jamba."""
 
 
 @c_function(
@@ -438,7 +449,7 @@ def llama_model_is_hybrid(model: llama_model_p | None) -> bool:
     restype=c_bool,
 )
 def llama_model_is_diffusion(model: llama_model_p | None) -> bool:
-    """See the header."""
+    """Whether the model generates by diffusion, such as LLaDA."""
 
 
 @c_function(
@@ -453,7 +464,7 @@ def llama_model_quantize(
     fname_out: bytes | None,
     params: Pointer[llama_model_quantize_params],
 ) -> int:
-    """See the header."""
+    """Quantise a file into another; 0 on success, 1 on failure (logged)."""
 
 
 @c_function(
@@ -469,7 +480,7 @@ def llama_split_path(
     split_no: int,
     split_count: int,
 ) -> int:
-    """See the header."""
+    """Write the path of part `split_no` (from 0) of `split_count`; returns its length."""
 
 
 @c_function(
@@ -485,4 +496,4 @@ def llama_split_prefix(
     split_no: int,
     split_count: int,
 ) -> int:
-    """See the header."""
+    """Write the path without the part suffix; returns its length, 0 when it does not match."""

@@ -37,7 +37,7 @@ __all__ = (
 def llama_opt_param_filter_all(
     tensor: ggml_tensor_p | None, userdata: int | ctypes.c_void_p | None
 ) -> bool:
-    """See the header."""
+    """Return True: train every tensor. Its address serves as `param_filter`."""
 
 
 @c_function(
@@ -51,7 +51,7 @@ def llama_opt_init(
     model: llama_model_p | None,
     lopt_params: llama_opt_params,
 ) -> None:
-    """See the header."""
+    """Prepare a context and its model for training."""
 
 
 @c_function(
@@ -80,4 +80,7 @@ def llama_opt_epoch(
     callback_train: Callback | None,
     callback_eval: Callback | None,
 ) -> None:
-    """See the header."""
+    """Train on the front of a data set and evaluate on the rest.
+
+    Batches before `idata_split` train, those after evaluate. Results may be NULL.
+    """

@@ -28,7 +28,7 @@ __all__ = (
     restype=llama_perf_context_data_returned,
 )
 def llama_perf_context(ctx: llama_context_p | None) -> llama_perf_context_data:
-    """See the header."""
+    """Return timings of a context; zero when it was made with `no_perf`."""
 
 
 @c_function(
@@ -37,7 +37,7 @@ def llama_perf_context(ctx: llama_context_p | None) -> llama_perf_context_data:
     restype=None,
 )
 def llama_perf_context_print(ctx: llama_context_p | None) -> None:
-    """See the header."""
+    """Log the timings of a context."""
 
 
 @c_function(
@@ -46,7 +46,7 @@ def llama_perf_context_print(ctx: llama_context_p | None) -> None:
     restype=None,
 )
 def llama_perf_context_reset(ctx: llama_context_p | None) -> None:
-    """See the header."""
+    """Start the timings of a context afresh."""
 
 
 @c_function(
@@ -56,7 +56,7 @@ def llama_perf_context_reset(ctx: llama_context_p | None) -> None:
     restype=llama_perf_sampler_data,
 )
 def llama_perf_sampler(chain: llama_sampler_p | None) -> llama_perf_sampler_data:
-    """See the header."""
+    """Return timings of a chain made by ``llama_sampler_chain_init``."""
 
 
 @c_function(
@@ -65,7 +65,7 @@ def llama_perf_sampler(chain: llama_sampler_p | None) -> llama_perf_sampler_data
     restype=None,
 )
 def llama_perf_sampler_print(chain: llama_sampler_p | None) -> None:
-    """See the header."""
+    """Log the timings of a chain."""
 
 
 @c_function(
@@ -74,4 +74,4 @@ def llama_perf_sampler_print(chain: llama_sampler_p | None) -> None:
     restype=None,
 )
 def llama_perf_sampler_reset(chain: llama_sampler_p | None) -> None:
-    """See the header."""
+    """Start the timings of a chain afresh."""

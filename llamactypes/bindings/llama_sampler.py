@@ -77,7 +77,11 @@ __all__ = (
 def llama_set_sampler(
     ctx: llama_context_p | None, seq_id: int, smpl: llama_sampler_p | None
 ) -> bool:
-    """See the header."""
+    """Let the backend sample for a sequence; NULL ends it. Experimental.
+
+    Returns False when the backend cannot run it; sample on the CPU then. The caller keeps
+    the chain alive.
+    """
 
 
 @c_function(
@@ -89,7 +93,7 @@ def llama_set_sampler(
 def llama_sampler_init(
     iface: Pointer[llama_sampler_i], ctx: int | None
 ) -> llama_sampler_p:
-    """See the header."""
+    """Make a sampler from functions written by the caller, who keeps `iface` alive."""
 
 
 @c_function(
@@ -98,7 +102,7 @@ def llama_sampler_init(
     restype=c_char_p,
 )
 def llama_sampler_name(smpl: llama_sampler_p | None) -> bytes | None:
-    """See the header."""
+    """Return the sampler's name; it lives as long as the sampler."""
 
 
 @c_function(
@@ -107,7 +111,7 @@ def llama_sampler_name(smpl: llama_sampler_p | None) -> bytes | None:
     restype=None,
 )
 def llama_sampler_accept(smpl: llama_sampler_p | None, token: int) -> None:
-    """See the header."""
+    """Tell the sampler which token was chosen."""
 
 
 @c_function(
@@ -119,7 +123,7 @@ def llama_sampler_accept(smpl: llama_sampler_p | None, token: int) -> None:
 def llama_sampler_apply(
     smpl: llama_sampler_p | None, cur_p: Pointer[llama_token_data_array]
 ) -> None:
-    """See the header."""
+    """Let the sampler change, cut or choose among the candidates."""
 
 
 @c_function(
@@ -128,7 +132,7 @@ def llama_sampler_apply(
     restype=None,
 )
 def llama_sampler_reset(smpl: llama_sampler_p | None) -> None:
-    """See the header."""
+    """Forget accepted tokens and restore the seed."""
 
 
 @c_function(
@@ -137,7 +141,7 @@ def llama_sampler_reset(smpl: llama_sampler_p | None) -> None:
     restype=llama_sampler_p,
 )
 def llama_sampler_clone(smpl: llama_sampler_p | None) -> llama_sampler_p:
-    """See the header."""
+    """Copy a sampler with its state; the caller owns the copy."""
 
 
 @c_function(
@@ -149,7 +153,7 @@ def llama_sampler_clone(smpl: llama_sampler_p | None) -> llama_sampler_p:
 def llama_sampler_copy(
     src: llama_sampler_p | None, dst: llama_sampler_p | None
 ) -> None:
-    """See the header."""
+    """Copy the state of one sampler into another of the same kind and configuration."""
 
 
 @c_function(
@@ -158,7 +162,7 @@ def llama_sampler_copy(
     restype=None,
 )
 def llama_sampler_free(smpl: llama_sampler_p | None) -> None:
-    """See the header."""
+    """Free a sampler and what its chain owns; never one that a chain owns."""
 
 
 @c_function(
@@ -168,7 +172,7 @@ def llama_sampler_free(smpl: llama_sampler_p | None) -> None:
     restype=llama_sampler_p,
 )
 def llama_sampler_chain_init(params: llama_sampler_chain_params) -> llama_sampler_p:
-    """See the header."""
+    """Make an empty chain; the caller owns it."""
 
 
 @c_function(
@@ -180,7 +184,7 @@ def llama_sampler_chain_init(params: llama_sampler_chain_params) -> llama_sample
 def llama_sampler_chain_add(
     chain: llama_sampler_p | None, smpl: llama_sampler_p | None
 ) -> None:
-    """See the header."""
+    """Append a sampler; the chain owns it from now on."""
 
 
 @c_function(
@@ -190,7 +194,7 @@ def llama_sampler_chain_add(
     restype=llama_sampler_p,
 )
 def llama_sampler_chain_get(chain: llama_sampler_p | None, i: int) -> llama_sampler_p:
-    """See the header."""
+    """Return sampler `i` of the chain (-1: the chain itself), NULL if there is none."""
 
 
 @c_function(
@@ -199,7 +203,7 @@ def llama_sampler_chain_get(chain: llama_sampler_p | None, i: int) -> llama_samp
     restype=c_int32,
 )
 def llama_sampler_chain_n(chain: llama_sampler_p | None) -> int:
-    """See the header."""
+    """Return the number of samplers in the chain."""
 
 
 @c_function(
@@ -211,7 +215,7 @@ def llama_sampler_chain_n(chain: llama_sampler_p | None) -> int:
 def llama_sampler_chain_remove(
     chain: llama_sampler_p | None, i: int
 ) -> llama_sampler_p:
-    """See the header."""
+    """Take sampler `i` out of the chain; the caller owns it. NULL if there is none."""
 
 
 @c_function(
@@ -220,7 +224,7 @@ def llama_sampler_chain_remove(
     restype=llama_sampler_p,
 )
 def llama_sampler_init_greedy() -> llama_sampler_p:
-    """See the header."""
+    """Choose the most likely token."""
 
 
 @c_function(
@@ -229,7 +233,7 @@ def llama_sampler_init_greedy() -> llama_sampler_p:
     restype=llama_sampler_p,
 )
 def llama_sampler_init_dist(seed: int) -> llama_sampler_p:
-    """See the header."""
+    """Choose at random by probability; ``LLAMA_DEFAULT_SEED`` takes a random seed."""
 
 
 @c_function(
@@ -238,7 +242,7 @@ def llama_sampler_init_dist(seed: int) -> llama_sampler_p:
     restype=llama_sampler_p,
 )
 def llama_sampler_init_top_k(k: int) -> llama_sampler_p:
-    """See the header."""
+    """Keep the `k` most likely tokens; `k` of 0 or less keeps all."""
 
 
 @c_function(
@@ -247,7 +251,7 @@ def llama_sampler_init_top_k(k: int) -> llama_sampler_p:
     restype=llama_sampler_p,
 )
 def llama_sampler_init_top_p(p: float, min_keep: int) -> llama_sampler_p:
-    """See the header."""
+    """Keep the fewest tokens that reach probability `p` together, at least `min_keep`."""
 
 
 @c_function(
@@ -256,7 +260,7 @@ def llama_sampler_init_top_p(p: float, min_keep: int) -> llama_sampler_p:
     restype=llama_sampler_p,
 )
 def llama_sampler_init_min_p(p: float, min_keep: int) -> llama_sampler_p:
-    """See the header."""
+    """Keep tokens of at least `p` times the highest probability, at least `min_keep`."""
 
 
 @c_function(
@@ -265,7 +269,7 @@ def llama_sampler_init_min_p(p: float, min_keep: int) -> llama_sampler_p:
     restype=llama_sampler_p,
 )
 def llama_sampler_init_typical(p: float, min_keep: int) -> llama_sampler_p:
-    """See the header."""
+    """Keep tokens of typical surprise up to probability `p`, at least `min_keep`."""
 
 
 @c_function(
@@ -274,7 +278,7 @@ def llama_sampler_init_typical(p: float, min_keep: int) -> llama_sampler_p:
     restype=llama_sampler_p,
 )
 def llama_sampler_init_temp(t: float) -> llama_sampler_p:
-    """See the header."""
+    """Divide logits by `t`; with `t` of 0 or less only the highest stays."""
 
 
 @c_function(
@@ -286,7 +290,7 @@ def llama_sampler_init_temp(t: float) -> llama_sampler_p:
 def llama_sampler_init_temp_ext(
     t: float, delta: float, exponent: float
 ) -> llama_sampler_p:
-    """See the header."""
+    """Set the temperature by entropy, within `delta` of `t`."""
 
 
 @c_function(
@@ -298,7 +302,7 @@ def llama_sampler_init_temp_ext(
 def llama_sampler_init_xtc(
     p: float, t: float, min_keep: int, seed: int
 ) -> llama_sampler_p:
-    """See the header."""
+    """With chance `p`, drop all but the last token above threshold `t`."""
 
 
 @c_function(
@@ -307,7 +311,7 @@ def llama_sampler_init_xtc(
     restype=llama_sampler_p,
 )
 def llama_sampler_init_top_n_sigma(n: float) -> llama_sampler_p:
-    """See the header."""
+    """Keep tokens within `n` standard deviations of the highest logit."""
 
 
 @c_function(
@@ -319,7 +323,11 @@ def llama_sampler_init_top_n_sigma(n: float) -> llama_sampler_p:
 def llama_sampler_init_mirostat(
     n_vocab: int, seed: int, tau: float, eta: float, m: int
 ) -> llama_sampler_p:
-    """See the header."""
+    """Choose with surprise held near `tau` (version 1); must be last in a chain.
+
+    `eta` is the learning rate, `m` the number of tokens for the estimate (100 in the
+    paper).
+    """
 
 
 @c_function(
@@ -331,7 +339,7 @@ def llama_sampler_init_mirostat(
 def llama_sampler_init_mirostat_v2(
     seed: int, tau: float, eta: float
 ) -> llama_sampler_p:
-    """See the header."""
+    """Choose with surprise held near `tau` (version 2); must be last in a chain."""
 
 
 @c_function(
@@ -344,7 +352,7 @@ def llama_sampler_init_mirostat_v2(
 def llama_sampler_init_grammar(
     vocab: llama_vocab_p | None, grammar_str: bytes | None, grammar_root: bytes | None
 ) -> llama_sampler_p:
-    """See the header."""
+    """Forbid tokens that a GBNF grammar does not allow; NULL when it does not parse."""
 
 
 @c_function(
@@ -373,7 +381,11 @@ def llama_sampler_init_grammar_lazy_patterns(
     trigger_tokens: Pointer[llama_token],
     num_trigger_tokens: int,
 ) -> llama_sampler_p:
-    """See the header."""
+    """As ``llama_sampler_init_grammar``, but sleeping until a trigger.
+
+    A pattern (regular expression, matched from the start of the output) or a token
+    wakes it; the grammar sees the text from the first match group or the token on.
+    """
 
 
 @c_function(
@@ -390,7 +402,7 @@ def llama_sampler_init_penalties(
     penalty_freq: float,
     penalty_present: float,
 ) -> llama_sampler_p:
-    """See the header."""
+    """Penalise tokens among the last `penalty_last_n` accepted ones (0 or less: off)."""
 
 
 @c_function(
@@ -418,7 +430,10 @@ def llama_sampler_init_dry(
     seq_breakers: Pointer[c_char_p],
     num_breakers: int,
 ) -> llama_sampler_p:
-    """See the header."""
+    """Penalise tokens that would repeat an earlier passage (DRY).
+
+    `seq_breakers` are strings that end a passage.
+    """
 
 
 @c_function(
@@ -430,7 +445,10 @@ def llama_sampler_init_dry(
 def llama_sampler_init_adaptive_p(
     target: float, decay: float, seed: int
 ) -> llama_sampler_p:
-    """See the header."""
+    """Choose tokens near a target probability; must be last in a chain.
+
+    `target` 0.0 to 1.0, negative: off. `decay` 0.0 to 0.99.
+    """
 
 
 @c_function(
@@ -442,7 +460,7 @@ def llama_sampler_init_adaptive_p(
 def llama_sampler_init_logit_bias(
     n_vocab: int, n_logit_bias: int, logit_bias: Pointer[llama_logit_bias]
 ) -> llama_sampler_p:
-    """See the header."""
+    """Add numbers to the logits of some tokens; the array is copied."""
 
 
 @c_function(
@@ -452,7 +470,7 @@ def llama_sampler_init_logit_bias(
     restype=llama_sampler_p,
 )
 def llama_sampler_init_infill(vocab: llama_vocab_p | None) -> llama_sampler_p:
-    """See the header."""
+    """Choose for fill-in-the-middle; goes after top-k and top-p."""
 
 
 @c_function(
@@ -461,7 +479,7 @@ def llama_sampler_init_infill(vocab: llama_vocab_p | None) -> llama_sampler_p:
     restype=c_uint32,
 )
 def llama_sampler_get_seed(smpl: llama_sampler_p | None) -> int:
-    """See the header."""
+    """Return the seed in use, ``LLAMA_DEFAULT_SEED`` for samplers without one."""
 
 
 @c_function(
@@ -473,4 +491,8 @@ def llama_sampler_get_seed(smpl: llama_sampler_p | None) -> int:
 def llama_sampler_sample(
     smpl: llama_sampler_p | None, ctx: llama_context_p | None, idx: int
 ) -> int:
-    """See the header."""
+    """Sample from the output at batch index `idx` (-1: last), accept and return the token.
+
+    Builds the candidates from the logits, applies `smpl`, and accepts its choice. The
+    process aborts when the token gave no output.
+    """

@@ -43,7 +43,7 @@ __all__ = (
     restype=c_size_t,
 )
 def llama_state_get_size(ctx: llama_context_p | None) -> int:
-    """See the header."""
+    """Return the bytes that ``llama_state_get_data`` needs now."""
 
 
 @c_function(
@@ -55,7 +55,7 @@ def llama_state_get_size(ctx: llama_context_p | None) -> int:
 def llama_state_get_data(
     ctx: llama_context_p | None, dst: Pointer[c_uint8], size: int
 ) -> int:
-    """See the header."""
+    """Write the whole state; returns the bytes written, 0 on failure."""
 
 
 @c_function(
@@ -67,7 +67,7 @@ def llama_state_get_data(
 def llama_state_set_data(
     ctx: llama_context_p | None, src: Pointer[c_uint8], size: int
 ) -> int:
-    """See the header."""
+    """Read a whole state back; returns the bytes read, 0 on failure."""
 
 
 @c_function(
@@ -90,7 +90,7 @@ def llama_state_load_file(
     n_token_capacity: int,
     n_token_count_out: Pointer[c_size_t],
 ) -> bool:
-    """See the header."""
+    """Restore state and tokens from a file; False on failure (logged)."""
 
 
 @c_function(
@@ -105,7 +105,7 @@ def llama_state_save_file(
     tokens: Pointer[llama_token],
     n_token_count: int,
 ) -> bool:
-    """See the header."""
+    """Save state and tokens to a file; False on failure (logged)."""
 
 
 @c_function(
@@ -114,7 +114,7 @@ def llama_state_save_file(
     restype=c_size_t,
 )
 def llama_state_seq_get_size(ctx: llama_context_p | None, seq_id: int) -> int:
-    """See the header."""
+    """Return the bytes that the state of a sequence needs now."""
 
 
 @c_function(
@@ -126,7 +126,7 @@ def llama_state_seq_get_size(ctx: llama_context_p | None, seq_id: int) -> int:
 def llama_state_seq_get_data(
     ctx: llama_context_p | None, dst: Pointer[c_uint8], size: int, seq_id: int
 ) -> int:
-    """See the header."""
+    """Write the state of a sequence; returns the bytes written, 0 on failure."""
 
 
 @c_function(
@@ -138,7 +138,7 @@ def llama_state_seq_get_data(
 def llama_state_seq_set_data(
     ctx: llama_context_p | None, src: Pointer[c_uint8], size: int, dest_seq_id: int
 ) -> int:
-    """See the header."""
+    """Read a state into sequence `dest_seq_id`; returns the bytes read, 0 on failure."""
 
 
 @c_function(
@@ -155,7 +155,7 @@ def llama_state_seq_save_file(
     tokens: Pointer[llama_token],
     n_token_count: int,
 ) -> int:
-    """See the header."""
+    """Save a sequence and its tokens to a file; returns the bytes written, 0 on failure."""
 
 
 @c_function(
@@ -180,7 +180,10 @@ def llama_state_seq_load_file(
     n_token_capacity: int,
     n_token_count_out: Pointer[c_size_t],
 ) -> int:
-    """See the header."""
+    """Restore a sequence and its tokens from a file; returns the bytes read, 0 on failure.
+
+    With NULL `tokens_out` only the number of tokens is reported and nothing is loaded.
+    """
 
 
 @c_function(
@@ -192,7 +195,7 @@ def llama_state_seq_load_file(
 def llama_state_seq_get_size_ext(
     ctx: llama_context_p | None, seq_id: int, flags: int
 ) -> int:
-    """See the header."""
+    """As ``llama_state_seq_get_size``, with ``LLAMA_STATE_SEQ_FLAGS_`` bits."""
 
 
 @c_function(
@@ -215,7 +218,7 @@ def llama_state_seq_get_data_ext(
     seq_id: int,
     flags: int,
 ) -> int:
-    """See the header."""
+    """As ``llama_state_seq_get_data``, with ``LLAMA_STATE_SEQ_FLAGS_`` bits."""
 
 
 @c_function(
@@ -238,4 +241,4 @@ def llama_state_seq_set_data_ext(
     dest_seq_id: int,
     flags: int,
 ) -> int:
-    """See the header."""
+    """As ``llama_state_seq_set_data``, with ``LLAMA_STATE_SEQ_FLAGS_`` bits."""

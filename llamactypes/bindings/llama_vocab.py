@@ -50,7 +50,7 @@ __all__ = (
     restype=c_int,
 )
 def llama_vocab_type(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the ``llama_vocab_type``."""
 
 
 @c_function(
@@ -59,7 +59,7 @@ def llama_vocab_type(vocab: llama_vocab_p | None) -> int:
     restype=c_int32,
 )
 def llama_vocab_n_tokens(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the number of tokens."""
 
 
 @c_function(
@@ -69,7 +69,10 @@ def llama_vocab_n_tokens(vocab: llama_vocab_p | None) -> int:
     restype=c_char_p,
 )
 def llama_vocab_get_text(vocab: llama_vocab_p | None, token: int) -> bytes | None:
-    """See the header."""
+    """Return the token's text as the vocabulary spells it; lives as long as the model.
+
+    The process aborts when `token` is out of range; so for score and attributes.
+    """
 
 
 @c_function(
@@ -78,7 +81,7 @@ def llama_vocab_get_text(vocab: llama_vocab_p | None, token: int) -> bytes | Non
     restype=c_float,
 )
 def llama_vocab_get_score(vocab: llama_vocab_p | None, token: int) -> float:
-    """See the header."""
+    """Return the token's score."""
 
 
 @c_function(
@@ -88,7 +91,7 @@ def llama_vocab_get_score(vocab: llama_vocab_p | None, token: int) -> float:
     restype=c_int,
 )
 def llama_vocab_get_attr(vocab: llama_vocab_p | None, token: int) -> int:
-    """See the header."""
+    """Return the token's ``llama_token_attr`` bits."""
 
 
 @c_function(
@@ -97,7 +100,7 @@ def llama_vocab_get_attr(vocab: llama_vocab_p | None, token: int) -> int:
     restype=c_bool,
 )
 def llama_vocab_is_eog(vocab: llama_vocab_p | None, token: int) -> bool:
-    """See the header."""
+    """Whether the token ends generation (EOS, EOT, ...)."""
 
 
 @c_function(
@@ -106,7 +109,7 @@ def llama_vocab_is_eog(vocab: llama_vocab_p | None, token: int) -> bool:
     restype=c_bool,
 )
 def llama_vocab_is_control(vocab: llama_vocab_p | None, token: int) -> bool:
-    """See the header."""
+    """Whether the token is a control token."""
 
 
 @c_function(
@@ -115,7 +118,7 @@ def llama_vocab_is_control(vocab: llama_vocab_p | None, token: int) -> bool:
     restype=llama_token,
 )
 def llama_vocab_bos(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the beginning-of-sentence token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -124,7 +127,7 @@ def llama_vocab_bos(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_eos(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the end-of-sentence token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -133,7 +136,7 @@ def llama_vocab_eos(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_eot(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the end-of-turn token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -142,7 +145,7 @@ def llama_vocab_eot(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_sep(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the separator token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -151,7 +154,7 @@ def llama_vocab_sep(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_nl(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the newline token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -160,7 +163,7 @@ def llama_vocab_nl(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_pad(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the padding token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -169,7 +172,7 @@ def llama_vocab_pad(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_mask(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the mask token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -178,7 +181,7 @@ def llama_vocab_mask(vocab: llama_vocab_p | None) -> int:
     restype=c_bool,
 )
 def llama_vocab_get_add_bos(vocab: llama_vocab_p | None) -> bool:
-    """See the header."""
+    """Whether the tokenizer adds BOS when asked for special tokens."""
 
 
 @c_function(
@@ -187,7 +190,7 @@ def llama_vocab_get_add_bos(vocab: llama_vocab_p | None) -> bool:
     restype=c_bool,
 )
 def llama_vocab_get_add_eos(vocab: llama_vocab_p | None) -> bool:
-    """See the header."""
+    """Whether the tokenizer adds EOS when asked for special tokens."""
 
 
 @c_function(
@@ -196,7 +199,7 @@ def llama_vocab_get_add_eos(vocab: llama_vocab_p | None) -> bool:
     restype=c_bool,
 )
 def llama_vocab_get_add_sep(vocab: llama_vocab_p | None) -> bool:
-    """See the header."""
+    """Whether the tokenizer adds SEP when asked for special tokens."""
 
 
 @c_function(
@@ -208,7 +211,7 @@ def llama_vocab_get_add_sep(vocab: llama_vocab_p | None) -> bool:
 def llama_vocab_get_suppress_tokens(
     vocab: llama_vocab_p | None, n_suppress_tokens: Pointer[c_int32]
 ) -> ctypes._Pointer[llama_token]:
-    """See the header."""
+    """Return the tokens that the model should never generate, and write their number."""
 
 
 @c_function(
@@ -217,7 +220,7 @@ def llama_vocab_get_suppress_tokens(
     restype=llama_token,
 )
 def llama_vocab_fim_pre(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the fill-in-the-middle prefix token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -226,7 +229,7 @@ def llama_vocab_fim_pre(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_fim_suf(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the fill-in-the-middle suffix token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -235,7 +238,7 @@ def llama_vocab_fim_suf(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_fim_mid(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the fill-in-the-middle middle token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -244,7 +247,7 @@ def llama_vocab_fim_mid(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_fim_pad(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the fill-in-the-middle padding token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -253,7 +256,7 @@ def llama_vocab_fim_pad(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_fim_rep(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the fill-in-the-middle repository token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -262,7 +265,7 @@ def llama_vocab_fim_rep(vocab: llama_vocab_p | None) -> int:
     restype=llama_token,
 )
 def llama_vocab_fim_sep(vocab: llama_vocab_p | None) -> int:
-    """See the header."""
+    """Return the fill-in-the-middle file separator token, ``LLAMA_TOKEN_NULL`` if none."""
 
 
 @c_function(
@@ -289,7 +292,12 @@ def llama_tokenize(
     add_special: bool,
     parse_special: bool,
 ) -> int:
-    """See the header."""
+    """Write the tokens of UTF-8 `text`; returns their number.
+
+    When `tokens` is too small, returns minus the number needed and writes nothing of
+    use; -2**31 when the number does not fit. `text_len` is in bytes. `parse_special`
+    reads control tokens in the text.
+    """
 
 
 @c_function(
@@ -306,7 +314,12 @@ def llama_token_to_piece(
     lstrip: int,
     special: bool,
 ) -> int:
-    """See the header."""
+    """Write the token's bytes, without a NUL; returns their number.
+
+    When `buf` is too small, returns minus the number needed. `lstrip` leading spaces
+    are dropped. Without `special`, control tokens give nothing. The bytes may be part
+    of a UTF-8 character.
+    """
 
 
 @c_function(
@@ -333,4 +346,7 @@ def llama_detokenize(
     remove_special: bool,
     unparse_special: bool,
 ) -> int:
-    """See the header."""
+    """Write the text of tokens, without a NUL; returns its length in bytes.
+
+    When `text` is too small, returns minus the number needed.
+    """

@@ -119,7 +119,7 @@ __all__ = (
     library="mtmd",
 )
 def mtmd_default_marker() -> bytes | None:
-    """See the header."""
+    """Return the text that stands for media in a prompt; static string."""
 
 
 @c_function(
@@ -130,7 +130,7 @@ def mtmd_default_marker() -> bytes | None:
     library="mtmd",
 )
 def mtmd_context_params_default() -> mtmd_context_params:
-    """See the header."""
+    """Return the default parameters."""
 
 
 @c_function(
@@ -147,7 +147,7 @@ def mtmd_init_from_file(
     text_model: llama_model_p | None,
     ctx_params: mtmd_context_params,
 ) -> mtmd_context_p:
-    """See the header."""
+    """Load a projector for a model; NULL on failure. Free with ``mtmd_free``."""
 
 
 @c_function(
@@ -158,7 +158,7 @@ def mtmd_init_from_file(
     library="mtmd",
 )
 def mtmd_free(ctx: mtmd_context_p | None) -> None:
-    """See the header."""
+    """Free a multimodal context."""
 
 
 @c_function(
@@ -172,7 +172,7 @@ def mtmd_free(ctx: mtmd_context_p | None) -> None:
 def mtmd_decode_use_non_causal(
     ctx: mtmd_context_p | None, chunk: mtmd_input_chunk_p | None
 ) -> bool:
-    """See the header."""
+    """Whether a chunk must be decoded without the causal mask; NULL means an image."""
 
 
 @c_function(
@@ -183,7 +183,7 @@ def mtmd_decode_use_non_causal(
     library="mtmd",
 )
 def mtmd_decode_use_mrope(ctx: mtmd_context_p | None) -> bool:
-    """See the header."""
+    """Whether the model uses M-RoPE positions."""
 
 
 @c_function(
@@ -194,7 +194,7 @@ def mtmd_decode_use_mrope(ctx: mtmd_context_p | None) -> bool:
     library="mtmd",
 )
 def mtmd_support_vision(ctx: mtmd_context_p | None) -> bool:
-    """See the header."""
+    """Whether the projector takes images."""
 
 
 @c_function(
@@ -205,7 +205,7 @@ def mtmd_support_vision(ctx: mtmd_context_p | None) -> bool:
     library="mtmd",
 )
 def mtmd_support_audio(ctx: mtmd_context_p | None) -> bool:
-    """See the header."""
+    """Whether the projector takes audio."""
 
 
 @c_function(
@@ -216,7 +216,7 @@ def mtmd_support_audio(ctx: mtmd_context_p | None) -> bool:
     library="mtmd",
 )
 def mtmd_get_audio_sample_rate(ctx: mtmd_context_p | None) -> int:
-    """See the header."""
+    """Return the audio sample rate in Hz, -1 without audio."""
 
 
 @c_function(
@@ -227,7 +227,7 @@ def mtmd_get_audio_sample_rate(ctx: mtmd_context_p | None) -> int:
     library="mtmd",
 )
 def mtmd_get_marker(ctx: mtmd_context_p | None) -> bytes | None:
-    """See the header."""
+    """Return the marker in use; lives as long as the context."""
 
 
 @c_function(
@@ -239,7 +239,10 @@ def mtmd_get_marker(ctx: mtmd_context_p | None) -> bytes | None:
     library="mtmd",
 )
 def mtmd_bitmap_init(nx: int, ny: int, data: Pointer[c_ubyte]) -> mtmd_bitmap_p:
-    """See the header."""
+    """Make an image of `nx` by `ny` RGB pixels; `data` is copied.
+
+    NULL `data` makes a placeholder that only counts tokens.
+    """
 
 
 @c_function(
@@ -252,7 +255,10 @@ def mtmd_bitmap_init(nx: int, ny: int, data: Pointer[c_ubyte]) -> mtmd_bitmap_p:
 def mtmd_bitmap_init_from_audio(
     n_samples: int, data: Pointer[c_float]
 ) -> mtmd_bitmap_p:
-    """See the header."""
+    """Make an audio clip of `n_samples` mono float32 samples; `data` is copied.
+
+    NULL `data` makes a placeholder that only counts tokens.
+    """
 
 
 @c_function(
@@ -263,7 +269,7 @@ def mtmd_bitmap_init_from_audio(
     library="mtmd",
 )
 def mtmd_bitmap_get_nx(bitmap: mtmd_bitmap_p | None) -> int:
-    """See the header."""
+    """Return the width in pixels (samples for audio)."""
 
 
 @c_function(
@@ -274,7 +280,7 @@ def mtmd_bitmap_get_nx(bitmap: mtmd_bitmap_p | None) -> int:
     library="mtmd",
 )
 def mtmd_bitmap_get_ny(bitmap: mtmd_bitmap_p | None) -> int:
-    """See the header."""
+    """Return the height in pixels."""
 
 
 @c_function(
@@ -285,7 +291,7 @@ def mtmd_bitmap_get_ny(bitmap: mtmd_bitmap_p | None) -> int:
     library="mtmd",
 )
 def mtmd_bitmap_get_data(bitmap: mtmd_bitmap_p | None) -> ctypes._Pointer[c_ubyte]:
-    """See the header."""
+    """Return the pixels or samples; owned by the bitmap."""
 
 
 @c_function(
@@ -296,7 +302,7 @@ def mtmd_bitmap_get_data(bitmap: mtmd_bitmap_p | None) -> ctypes._Pointer[c_ubyt
     library="mtmd",
 )
 def mtmd_bitmap_get_n_bytes(bitmap: mtmd_bitmap_p | None) -> int:
-    """See the header."""
+    """Return the size of the data in bytes."""
 
 
 @c_function(
@@ -307,7 +313,7 @@ def mtmd_bitmap_get_n_bytes(bitmap: mtmd_bitmap_p | None) -> int:
     library="mtmd",
 )
 def mtmd_bitmap_is_audio(bitmap: mtmd_bitmap_p | None) -> bool:
-    """See the header."""
+    """Whether the bitmap is audio."""
 
 
 @c_function(
@@ -318,7 +324,7 @@ def mtmd_bitmap_is_audio(bitmap: mtmd_bitmap_p | None) -> bool:
     library="mtmd",
 )
 def mtmd_bitmap_free(bitmap: mtmd_bitmap_p | None) -> None:
-    """See the header."""
+    """Free a bitmap; chunks made from it stay valid."""
 
 
 @c_function(
@@ -329,7 +335,7 @@ def mtmd_bitmap_free(bitmap: mtmd_bitmap_p | None) -> None:
     library="mtmd",
 )
 def mtmd_bitmap_get_id(bitmap: mtmd_bitmap_p | None) -> bytes | None:
-    """See the header."""
+    """Return the id that was set; lives as long as the bitmap."""
 
 
 @c_function(
@@ -340,7 +346,7 @@ def mtmd_bitmap_get_id(bitmap: mtmd_bitmap_p | None) -> bytes | None:
     library="mtmd",
 )
 def mtmd_bitmap_set_id(bitmap: mtmd_bitmap_p | None, id: bytes | None) -> None:
-    """See the header."""
+    """Set an id, such as a hash, to recognise the media later."""
 
 
 @c_function(
@@ -351,7 +357,7 @@ def mtmd_bitmap_set_id(bitmap: mtmd_bitmap_p | None, id: bytes | None) -> None:
     library="mtmd",
 )
 def mtmd_bitmap_set_mergeable(bitmap: mtmd_bitmap_p | None, mergeable: bool) -> None:
-    """See the header."""
+    """Allow merging with a neighbour frame (video input)."""
 
 
 @c_function(
@@ -368,7 +374,10 @@ def mtmd_bitmap_init_lazy(
     user_data: int | ctypes.c_void_p | None,
     callback: Callback | None,
 ) -> mtmd_bitmap_p:
-    """See the header."""
+    """Make a bitmap that `callback` turns into media or text during tokenization.
+
+    Keep `callback` alive until then.
+    """
 
 
 @c_function(
@@ -379,7 +388,7 @@ def mtmd_bitmap_init_lazy(
     library="mtmd",
 )
 def mtmd_input_chunks_init() -> mtmd_input_chunks_p:
-    """See the header."""
+    """Make an empty list for ``mtmd_tokenize``."""
 
 
 @c_function(
@@ -390,7 +399,7 @@ def mtmd_input_chunks_init() -> mtmd_input_chunks_p:
     library="mtmd",
 )
 def mtmd_input_chunks_size(chunks: mtmd_input_chunks_p | None) -> int:
-    """See the header."""
+    """Return the number of chunks."""
 
 
 @c_function(
@@ -404,7 +413,7 @@ def mtmd_input_chunks_size(chunks: mtmd_input_chunks_p | None) -> int:
 def mtmd_input_chunks_get(
     chunks: mtmd_input_chunks_p | None, idx: int
 ) -> mtmd_input_chunk_p:
-    """See the header."""
+    """Return a chunk; owned by the list."""
 
 
 @c_function(
@@ -415,7 +424,7 @@ def mtmd_input_chunks_get(
     library="mtmd",
 )
 def mtmd_input_chunks_free(chunks: mtmd_input_chunks_p | None) -> None:
-    """See the header."""
+    """Free the list and its chunks."""
 
 
 @c_function(
@@ -427,7 +436,7 @@ def mtmd_input_chunks_free(chunks: mtmd_input_chunks_p | None) -> None:
     library="mtmd",
 )
 def mtmd_input_chunk_get_type(chunk: mtmd_input_chunk_p | None) -> int:
-    """See the header."""
+    """Return the ``mtmd_input_chunk_type``."""
 
 
 @c_function(
@@ -441,7 +450,7 @@ def mtmd_input_chunk_get_type(chunk: mtmd_input_chunk_p | None) -> int:
 def mtmd_input_chunk_get_tokens_text(
     chunk: mtmd_input_chunk_p | None, n_tokens_output: Pointer[c_size_t]
 ) -> ctypes._Pointer[llama_token]:
-    """See the header."""
+    """Return the tokens of a text chunk and write their number; NULL for media."""
 
 
 @c_function(
@@ -455,7 +464,7 @@ def mtmd_input_chunk_get_tokens_text(
 def mtmd_input_chunk_get_tokens_image(
     chunk: mtmd_input_chunk_p | None,
 ) -> mtmd_image_tokens_p:
-    """See the header."""
+    """Return the image tokens of a media chunk; NULL for text."""
 
 
 @c_function(
@@ -466,7 +475,7 @@ def mtmd_input_chunk_get_tokens_image(
     library="mtmd",
 )
 def mtmd_input_chunk_get_n_tokens(chunk: mtmd_input_chunk_p | None) -> int:
-    """See the header."""
+    """Return the number of tokens."""
 
 
 @c_function(
@@ -477,7 +486,7 @@ def mtmd_input_chunk_get_n_tokens(chunk: mtmd_input_chunk_p | None) -> int:
     library="mtmd",
 )
 def mtmd_input_chunk_get_id(chunk: mtmd_input_chunk_p | None) -> bytes | None:
-    """See the header."""
+    """Return the id of the media, None for text."""
 
 
 @c_function(
@@ -488,7 +497,7 @@ def mtmd_input_chunk_get_id(chunk: mtmd_input_chunk_p | None) -> bytes | None:
     library="mtmd",
 )
 def mtmd_input_chunk_get_n_pos(chunk: mtmd_input_chunk_p | None) -> int:
-    """See the header."""
+    """Return the number of positions: the tokens, or fewer with M-RoPE."""
 
 
 @c_function(
@@ -499,7 +508,7 @@ def mtmd_input_chunk_get_n_pos(chunk: mtmd_input_chunk_p | None) -> int:
     library="mtmd",
 )
 def mtmd_input_chunk_copy(chunk: mtmd_input_chunk_p | None) -> mtmd_input_chunk_p:
-    """See the header."""
+    """Copy a chunk out of its list; the caller owns the copy."""
 
 
 @c_function(
@@ -510,7 +519,7 @@ def mtmd_input_chunk_copy(chunk: mtmd_input_chunk_p | None) -> mtmd_input_chunk_
     library="mtmd",
 )
 def mtmd_input_chunk_free(chunk: mtmd_input_chunk_p | None) -> None:
-    """See the header."""
+    """Free a chunk that the caller owns."""
 
 
 @c_function(
@@ -524,7 +533,7 @@ def mtmd_input_chunk_free(chunk: mtmd_input_chunk_p | None) -> None:
 def mtmd_input_chunk_get_placeholder(
     chunk: mtmd_input_chunk_p | None,
 ) -> mtmd_input_chunk_p:
-    """See the header."""
+    """Copy a chunk without its media; the caller owns the copy."""
 
 
 @c_function(
@@ -541,7 +550,10 @@ def mtmd_input_chunk_save(
     out_len: int,
     expected_out_len: Pointer[c_size_t],
 ) -> int:
-    """See the header."""
+    """Write a chunk's facts without its media; 0 on success.
+
+    `expected_out_len` is told the size; with NULL `out_buf` nothing else happens.
+    """
 
 
 @c_function(
@@ -552,7 +564,7 @@ def mtmd_input_chunk_save(
     library="mtmd",
 )
 def mtmd_input_chunk_load(buf: bytes | None, len: int) -> mtmd_input_chunk_p:
-    """See the header."""
+    """Read back a saved chunk as a placeholder, NULL on failure; the caller owns it."""
 
 
 @c_function(
@@ -563,7 +575,7 @@ def mtmd_input_chunk_load(buf: bytes | None, len: int) -> mtmd_input_chunk_p:
     library="mtmd",
 )
 def mtmd_image_tokens_get_n_tokens(image_tokens: mtmd_image_tokens_p | None) -> int:
-    """See the header."""
+    """Return the number of tokens; prefer the chunk's function."""
 
 
 @c_function(
@@ -574,7 +586,7 @@ def mtmd_image_tokens_get_n_tokens(image_tokens: mtmd_image_tokens_p | None) -> 
     library="mtmd",
 )
 def mtmd_image_tokens_get_id(image_tokens: mtmd_image_tokens_p | None) -> bytes | None:
-    """See the header."""
+    """Return the id; prefer the chunk's function."""
 
 
 @c_function(
@@ -585,7 +597,7 @@ def mtmd_image_tokens_get_id(image_tokens: mtmd_image_tokens_p | None) -> bytes 
     library="mtmd",
 )
 def mtmd_image_tokens_get_n_pos(image_tokens: mtmd_image_tokens_p | None) -> int:
-    """See the header."""
+    """Return the number of positions; prefer the chunk's function."""
 
 
 @c_function(
@@ -599,7 +611,7 @@ def mtmd_image_tokens_get_n_pos(image_tokens: mtmd_image_tokens_p | None) -> int
 def mtmd_image_tokens_get_decoder_pos(
     image_tokens: mtmd_image_tokens_p | None, pos_0: int, i: int
 ) -> mtmd_decoder_pos:
-    """See the header."""
+    """Return the M-RoPE position of embedding `i`; `pos_0` is that of the first token."""
 
 
 @c_function(
@@ -624,7 +636,11 @@ def mtmd_tokenize(
     bitmaps: Pointer[mtmd_bitmap_p],
     n_bitmaps: int,
 ) -> int:
-    """See the header."""
+    """Split a prompt with markers and its media into chunks. Thread-safe.
+
+    0 on success, 1 when markers and bitmaps differ in number, 2 when media cannot be
+    processed.
+    """
 
 
 @c_function(
@@ -649,7 +665,7 @@ def mtmd_tokenize_from_parts(
     n_parts: int,
     add_special: bool,
 ) -> int:
-    """See the header."""
+    """Turn texts and bitmaps into chunks, without markers; 1 when a part is not just one."""
 
 
 @c_function(
@@ -662,7 +678,7 @@ def mtmd_tokenize_from_parts(
 def mtmd_encode_chunk(
     ctx: mtmd_context_p | None, chunk: mtmd_input_chunk_p | None
 ) -> int:
-    """See the header."""
+    """Encode a media chunk; 0 on success, 1 on failure. Text is ignored."""
 
 
 @c_function(
@@ -673,7 +689,10 @@ def mtmd_encode_chunk(
     library="mtmd",
 )
 def mtmd_get_output_embd(ctx: mtmd_context_p | None) -> ctypes._Pointer[c_float]:
-    """See the header."""
+    """Return the embeddings of the last encoding.
+
+    float32, ``llama_model_n_embd_inp`` times the chunk's tokens; valid until the next.
+    """
 
 
 @c_function(
@@ -684,7 +703,7 @@ def mtmd_get_output_embd(ctx: mtmd_context_p | None) -> ctypes._Pointer[c_float]
     library="mtmd",
 )
 def mtmd_batch_init(ctx: mtmd_context_p | None) -> mtmd_batch_p:
-    """See the header."""
+    """Make a batch of media chunks for one context."""
 
 
 @c_function(
@@ -695,7 +714,7 @@ def mtmd_batch_init(ctx: mtmd_context_p | None) -> mtmd_batch_p:
     library="mtmd",
 )
 def mtmd_batch_free(batch: mtmd_batch_p | None) -> None:
-    """See the header."""
+    """Free the batch, not its chunks."""
 
 
 @c_function(
@@ -708,7 +727,7 @@ def mtmd_batch_free(batch: mtmd_batch_p | None) -> None:
 def mtmd_batch_add_chunk(
     batch: mtmd_batch_p | None, chunk: mtmd_input_chunk_p | None
 ) -> int:
-    """See the header."""
+    """Add a media chunk: 0 ok, 1 error, 2 batch too large, 3 not compatible."""
 
 
 @c_function(
@@ -719,7 +738,7 @@ def mtmd_batch_add_chunk(
     library="mtmd",
 )
 def mtmd_batch_encode(batch: mtmd_batch_p | None) -> int:
-    """See the header."""
+    """Encode all chunks of the batch; 0 on success, 1 on failure."""
 
 
 @c_function(
@@ -733,7 +752,7 @@ def mtmd_batch_encode(batch: mtmd_batch_p | None) -> int:
 def mtmd_batch_get_output_embd(
     batch: mtmd_batch_p | None, chunk: mtmd_input_chunk_p | None
 ) -> ctypes._Pointer[c_float]:
-    """See the header."""
+    """Return the embeddings of one chunk of the encoded batch."""
 
 
 @c_function(
@@ -746,7 +765,7 @@ def mtmd_batch_get_output_embd(
 def mtmd_log_set(
     log_callback: Callback | None, user_data: int | ctypes.c_void_p | None
 ) -> None:
-    """See the header."""
+    """Set the log callback of libmtmd; NULL prints to stderr. Keep it alive."""
 
 
 @c_function(
@@ -757,7 +776,7 @@ def mtmd_log_set(
     library="mtmd",
 )
 def mtmd_get_cap_from_file(mmproj_fname: bytes | None) -> mtmd_caps:
-    """See the header."""
+    """Return what a projector file takes in, without loading it. Experimental."""
 
 
 @c_function(
@@ -768,7 +787,7 @@ def mtmd_get_cap_from_file(mmproj_fname: bytes | None) -> mtmd_caps:
     library="mtmd",
 )
 def mtmd_gen_audio_get_info(ctx: mtmd_context_p | None) -> mtmd_gen_audio_info:
-    """See the header."""
+    """Return which speech pipeline the projector has. Experimental."""
 
 
 @c_function(
@@ -779,7 +798,7 @@ def mtmd_gen_audio_get_info(ctx: mtmd_context_p | None) -> mtmd_gen_audio_info:
     library="mtmd",
 )
 def mtmd_gen_inp_default(ctx: mtmd_context_p | None) -> mtmd_gen_inp:
-    """See the header."""
+    """Return the default input of the loaded pipeline. Experimental."""
 
 
 @c_function(
@@ -793,7 +812,10 @@ def mtmd_gen_inp_default(ctx: mtmd_context_p | None) -> mtmd_gen_inp:
 def mtmd_gen_audio_process(
     ctx: mtmd_context_p | None, inp: Pointer[mtmd_gen_inp], out: Pointer[mtmd_gen_out]
 ) -> int:
-    """See the header."""
+    """Run one step of speech generation; 0 on success. Experimental.
+
+    Stateless: the caller carries the state; `out` is valid until the next step.
+    """
 
 
 @c_function(
@@ -804,4 +826,4 @@ def mtmd_gen_audio_process(
     library="mtmd",
 )
 def mtmd_test_create_input_chunks() -> mtmd_input_chunks_p:
-    """See the header."""
+    """Make chunks for the library's own tests."""

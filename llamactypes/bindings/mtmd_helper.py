@@ -86,7 +86,7 @@ __all__ = (
     library="mtmd",
 )
 def mtmd_helper_video_init_params_default() -> mtmd_helper_video_init_params:
-    """See the header."""
+    """Return the default parameters for reading a video."""
 
 
 @c_function(
@@ -97,7 +97,7 @@ def mtmd_helper_video_init_params_default() -> mtmd_helper_video_init_params:
     library="mtmd",
 )
 def mtmd_helper_init_opt_default() -> mtmd_helper_init_opt:
-    """See the header."""
+    """Return the default options for opening media."""
 
 
 @c_function(
@@ -110,7 +110,7 @@ def mtmd_helper_init_opt_default() -> mtmd_helper_init_opt:
 def mtmd_helper_log_set(
     log_callback: Callback | None, user_data: int | ctypes.c_void_p | None
 ) -> None:
-    """See the header."""
+    """Set the log callback of the helpers and of libmtmd. Keep it alive."""
 
 
 @c_function(
@@ -121,7 +121,7 @@ def mtmd_helper_log_set(
     library="mtmd",
 )
 def mtmd_helper_support_video(ctx: mtmd_context_p | None) -> bool:
-    """See the header."""
+    """Whether the build and the projector support video."""
 
 
 @c_function(
@@ -139,7 +139,7 @@ def mtmd_helper_bitmap_init_from_file(
     placeholder: bool,
     opt: mtmd_helper_init_opt,
 ) -> mtmd_helper_bitmap_wrapper:
-    """See the header."""
+    """Open an image, audio or video file; a NULL bitmap on failure. Thread-safe."""
 
 
 @c_function(
@@ -158,7 +158,11 @@ def mtmd_helper_bitmap_init_from_buf(
     placeholder: bool,
     opt: mtmd_helper_init_opt,
 ) -> mtmd_helper_bitmap_wrapper:
-    """See the header."""
+    """Open media held in memory; a NULL bitmap on failure. Thread-safe.
+
+    Images: what stb_image reads (JPEG, PNG, BMP, GIF, ...). Audio: WAV, MP3, FLAC. The
+    bitmap's id is the SHA-256 of the data.
+    """
 
 
 @c_function(
@@ -169,7 +173,7 @@ def mtmd_helper_bitmap_init_from_buf(
     library="mtmd",
 )
 def mtmd_helper_get_n_tokens(chunks: mtmd_input_chunks_p | None) -> int:
-    """See the header."""
+    """Return the number of tokens of all chunks."""
 
 
 @c_function(
@@ -180,7 +184,7 @@ def mtmd_helper_get_n_tokens(chunks: mtmd_input_chunks_p | None) -> int:
     library="mtmd",
 )
 def mtmd_helper_get_n_pos(chunks: mtmd_input_chunks_p | None) -> int:
-    """See the header."""
+    """Return the number of positions of all chunks."""
 
 
 @c_function(
@@ -194,7 +198,7 @@ def mtmd_helper_get_n_pos(chunks: mtmd_input_chunks_p | None) -> int:
 def mtmd_helper_image_get_decoder_pos(
     image: mtmd_image_tokens_p | None, pos_0: int, out_pos: Pointer[mtmd_decoder_pos]
 ) -> None:
-    """See the header."""
+    """Write the M-RoPE position of each token of an image."""
 
 
 @c_function(
@@ -226,7 +230,10 @@ def mtmd_helper_eval_chunks(
     logits_last: bool,
     new_n_past: Pointer[llama_pos],
 ) -> int:
-    """See the header."""
+    """Encode and decode all chunks; 0 on success, else the first error. Not thread-safe.
+
+    Writes the position after the last chunk to `new_n_past`.
+    """
 
 
 @c_function(
@@ -258,7 +265,7 @@ def mtmd_helper_eval_chunk_single(
     logits_last: bool,
     new_n_past: Pointer[llama_pos],
 ) -> int:
-    """See the header."""
+    """As ``mtmd_helper_eval_chunks`` for one chunk. Not thread-safe."""
 
 
 @c_function(
@@ -295,7 +302,7 @@ def mtmd_helper_decode_image_chunk(
     callback: Callback | None,
     user_data: int | ctypes.c_void_p | None,
 ) -> int:
-    """See the header."""
+    """Decode embeddings already computed: 0 ok, -1 not an image chunk, 1 decoding failed."""
 
 
 @c_function(
@@ -312,7 +319,7 @@ def mtmd_helper_video_init(
     path: bytes | None,
     params: mtmd_helper_video_init_params,
 ) -> mtmd_helper_video_p:
-    """See the header."""
+    """Open a video file with ffmpeg; NULL on failure."""
 
 
 @c_function(
@@ -335,7 +342,7 @@ def mtmd_helper_video_init_from_buf(
     len: int,
     params: mtmd_helper_video_init_params,
 ) -> mtmd_helper_video_p:
-    """See the header."""
+    """Open a video held in memory, which is copied; NULL on failure."""
 
 
 @c_function(
@@ -346,7 +353,7 @@ def mtmd_helper_video_init_from_buf(
     library="mtmd",
 )
 def mtmd_helper_video_free(ctx: mtmd_helper_video_p | None) -> None:
-    """See the header."""
+    """Close a video."""
 
 
 @c_function(
@@ -360,7 +367,7 @@ def mtmd_helper_video_free(ctx: mtmd_helper_video_p | None) -> None:
 def mtmd_helper_video_get_info(
     ctx: mtmd_helper_video_p | None,
 ) -> mtmd_helper_video_info:
-    """See the header."""
+    """Return size, frame rate and length of a video."""
 
 
 @c_function(
@@ -376,7 +383,11 @@ def mtmd_helper_video_read_next(
     out_bitmap: Pointer[mtmd_bitmap_p],
     out_text: Pointer[ctypes._Pointer[c_char]],
 ) -> int:
-    """See the header."""
+    """Read a frame or a text: 0 ok, -1 end, -2 error.
+
+    Exactly one of the two is set. The caller frees it: the bitmap with
+    ``mtmd_bitmap_free``, the text with C's ``free``.
+    """
 
 
 @c_function(
@@ -390,7 +401,7 @@ def mtmd_helper_video_read_next(
 def mtmd_helper_model_can_chat(
     lctx: llama_context_p | None, mctx: mtmd_context_p | None
 ) -> bool:
-    """See the header."""
+    """Whether model and projector can hold a chat."""
 
 
 @c_function(
@@ -404,7 +415,7 @@ def mtmd_helper_model_can_chat(
 def mtmd_helper_gen_audio_init(
     lctx: llama_context_p | None, mctx: mtmd_context_p | None
 ) -> mtmd_helper_gen_audio_p:
-    """See the header."""
+    """Make a speech generator; NULL on failure. Experimental, as all of its kind."""
 
 
 @c_function(
@@ -415,7 +426,7 @@ def mtmd_helper_gen_audio_init(
     library="mtmd",
 )
 def mtmd_helper_gen_audio_free(ctx: mtmd_helper_gen_audio_p | None) -> None:
-    """See the header."""
+    """Free a speech generator."""
 
 
 @c_function(
@@ -426,7 +437,7 @@ def mtmd_helper_gen_audio_free(ctx: mtmd_helper_gen_audio_p | None) -> None:
     library="mtmd",
 )
 def mtmd_helper_gen_audio_reset(ctx: mtmd_helper_gen_audio_p | None) -> None:
-    """See the header."""
+    """Forget the input and what was generated."""
 
 
 @c_function(
@@ -440,7 +451,7 @@ def mtmd_helper_gen_audio_reset(ctx: mtmd_helper_gen_audio_p | None) -> None:
 def mtmd_helper_gen_audio_set_input(
     ctx: mtmd_helper_gen_audio_p | None, inp: Pointer[mtmd_helper_gen_audio_inp]
 ) -> int:
-    """See the header."""
+    """Set what to say; 0 on success."""
 
 
 @c_function(
@@ -454,7 +465,7 @@ def mtmd_helper_gen_audio_set_input(
 def mtmd_helper_gen_audio_step_prompt(
     ctx: mtmd_helper_gen_audio_p | None, n_batch: int
 ) -> int:
-    """See the header."""
+    """Process up to `n_batch` prompt tokens: tokens left, 0 done, below 0 error."""
 
 
 @c_function(
@@ -479,7 +490,11 @@ def mtmd_helper_gen_audio_step_gen(
     h_state_out: Pointer[ctypes._Pointer[c_float]],
     out_stop: Pointer[c_bool],
 ) -> int:
-    """See the header."""
+    """Generate one frame, once the prompt is done.
+
+    `sampled` is the backbone's token or ``LLAMA_TOKEN_NULL``. `h_state_out` is valid
+    until the next step; `out_stop` is set at the end of speech.
+    """
 
 
 @c_function(
@@ -504,4 +519,4 @@ def mtmd_helper_gen_audio_get_output(
     out_data_len: Pointer[c_size_t],
     out_n_samples: Pointer[c_int64],
 ) -> int:
-    """See the header."""
+    """Return the audio in the format asked for; valid until the next call or reset."""
