@@ -47,12 +47,16 @@ class NativeObject(Generic[HandleT]):
         `free` has run.
         """
         self._handle = handle
-        self._children: weakref.WeakSet[NativeObject[Any]] = weakref.WeakSet()
+        # Keyed by id: a plain dict is copied in one step while other threads add.
+        self._children: dict[int, weakref.ref[NativeObject[Any]]] = {}
         self._finalizer = weakref.finalize(
-            self, _run_free, free, (handle, *held), parent
+            self, _run_free, free, (handle, *held), parent, id(self)
         )
         if parent is not None:
-            parent._children.add(self)
+            parent._children[id(self)] = weakref.ref(self)
+            if parent.closed:
+                self.close()
+                raise ClosedError(f"the {type(parent).__name__} was closed meanwhile")
 
     @property
     def raw(self) -> HandleT:
@@ -75,8 +79,10 @@ class NativeObject(Generic[HandleT]):
         """Free the native object, its children first; a second call does nothing."""
         if self._finalizer is None:
             return
-        for child in tuple(self._children):
-            child.close()
+        for reference in list(self._children.values()):
+            child = reference()
+            if child is not None:
+                child.close()
         self._handle = None
         self._finalizer()
 
@@ -96,9 +102,12 @@ def _run_free(
     free: Callable[..., None],
     arguments: tuple[object, ...],
     parent: NativeObject[Any] | None,
+    key: int,
 ) -> None:
-    # `parent` is here for its reference alone: it lives until `free` has run.
+    # The finaliser's reference keeps `parent` alive until `free` has run.
     free(*arguments)
+    if parent is not None:
+        parent._children.pop(key, None)
 
 
 class Gate:

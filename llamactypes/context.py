@@ -6,7 +6,7 @@ import ctypes
 import logging
 from _thread import get_ident
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -34,12 +34,15 @@ __all__ = ("AbortFlag", "Context", "ContextParams")
 logger = logging.getLogger("llamactypes.objects")
 
 
+_DEFAULTS = ContextParams()
+
+
 class AbortFlag:
     """A flag the compute threads read without Python: set it to abort a decode.
 
-    PERF: a Python abort callback is called after every graph node and takes the GIL each
-    time; this one costs nothing. It is C's ``strlen`` over a two-byte buffer: the length
-    is 0 (go on) or 1 (abort). Any thread may `set` and `clear` it.
+    PERF: a Python abort callback is called after every graph node and takes the GIL
+    each time; this one costs nothing. It is C's ``strlen`` over a two-byte buffer: the
+    length is 0 (go on) or 1 (abort). Any thread may `set` and `clear` it.
     """
 
     __slots__ = ("_buffer", "native")
@@ -76,7 +79,7 @@ class Context(NativeObject[C.llama_context_p]):
     def __init__(
         self,
         model: Model,
-        params: ContextParams = ContextParams(),
+        params: ContextParams = _DEFAULTS,
     ) -> None:
         """Allocate the KV cache and the compute buffers.
 
@@ -95,7 +98,7 @@ class Context(NativeObject[C.llama_context_p]):
         self._adapters: tuple[tuple[LoraAdapter, float], ...] = ()
         handle = _create(model, params)
         self._own(handle, _free_context, parent=model)
-        self._n_vocab = model.vocab.n_tokens
+        self._row_type = ctypes.c_float * model.vocab.n_tokens
         self.n_ctx: int = C.llama_n_ctx(handle)
         self.n_ctx_seq: int = C.llama_n_ctx_seq(handle)
         self.n_batch: int = C.llama_n_batch(handle)
@@ -178,10 +181,9 @@ class Context(NativeObject[C.llama_context_p]):
         C: llama.h `llama_get_logits_ith`.
         """
         row = self.logits_row(index)
-        array = ctypes.cast(
-            row, ctypes.POINTER(ctypes.c_float * self._n_vocab)
-        ).contents
-        return np.frombuffer(array, dtype=np.float32)
+        # PERF: 0.5 µs; np.ctypeslib.as_array takes 2.
+        array = self._row_type.from_address(ctypes.addressof(row.contents))
+        return np.frombuffer(cast("memoryview[int]", array), dtype=np.float32)
 
     def logits_row(self, index: int) -> Any:
         """Return `logits` as a C pointer, with the same checks and lifetime."""
@@ -216,6 +218,16 @@ class Context(NativeObject[C.llama_context_p]):
         self.synchronize()
 
     # -- settings ------------------------------------------------------------------
+
+    @property
+    def n_threads(self) -> int:
+        """Inference threads for one token."""
+        return int(C.llama_n_threads(self._use()))
+
+    @property
+    def n_threads_batch(self) -> int:
+        """Inference threads for many tokens."""
+        return int(C.llama_n_threads_batch(self._use()))
 
     def set_threads(self, n: int | None, n_batch: int | None = None) -> None:
         """Set the inference threads for one token and for many.

@@ -7,6 +7,7 @@ only to choose the library.
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import os
 import weakref
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = (
     "Device",
     "backend_is_started",
+    "build_info",
     "default_thread_count",
     "devices",
     "free_backend",
@@ -44,7 +46,7 @@ _DEVICE_KINDS = {
 
 
 class _State:
-    """What this process has started; the lock makes start and free one at a time."""
+    """What this process has started; the lock makes one start at a time."""
 
     def __init__(self) -> None:
         self.lock = allocate_lock()
@@ -138,6 +140,20 @@ def system_info() -> str:
     return (text or b"").decode("utf-8", "replace").strip()
 
 
+def build_info() -> str:
+    """Return the library's build as llama-server spells it: ``b<number>-<commit>``.
+
+    No function of the library reports the number: it comes from the ``build_info.json``
+    that our build scripts leave beside it; 0 stands for an unknown one.
+    """
+    start_backend()
+    loaded = _loader.load()
+    commit = loaded.ggml_commit or "unknown"
+    if commit.removeprefix("b").isdigit():
+        return commit
+    return f"{_build_name(loaded) or 'b0'}-{commit}"
+
+
 def default_thread_count() -> int:
     """Return how many inference threads to use when nobody said: all cores but one.
 
@@ -145,6 +161,15 @@ def default_thread_count() -> int:
     barriers, so that one busy neighbour on a shared core slows every step.
     """
     return max(1, min(_usable_cpus(), _physical_cores()) - 1)
+
+
+def _build_name(loaded: _loader.LoadedLibrary) -> str:
+    try:
+        text = (loaded.directory / "build_info.json").read_text(encoding="utf-8")
+        build = json.loads(text)["build"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return str(build)
 
 
 def register_model(model: NativeObject[Any]) -> None:
