@@ -1,0 +1,39 @@
+"""Fixtures that every level of tests may use: model files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import models
+
+
+@pytest.fixture(scope="session")
+def tiny_model_path() -> Path:
+    """A generated model with random weights; always available."""
+    return models.tiny_model()
+
+
+@pytest.fixture(scope="session")
+def tiny_lora_path() -> Path:
+    """A generated LoRA adapter for `tiny_model_path`."""
+    return models.tiny_lora()
+
+
+@pytest.fixture(scope="session")
+def stories_model_path() -> Path:
+    """stories260K: 1.2 MB, writes simple English."""
+    path = models.stories_model()
+    if path is None:
+        pytest.skip(models.STORIES_REASON)
+    return path
+
+
+@pytest.fixture(scope="session")
+def smollm2_path() -> Path:
+    """SmolLM2-135M-Instruct: a BPE vocabulary and a chat template."""
+    path = models.smollm2()
+    if path is None:
+        pytest.skip(models.SMOLLM2_REASON)
+    return path
