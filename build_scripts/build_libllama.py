@@ -29,7 +29,9 @@ from configuration import (
     library_patterns,
     parse_architectures,
     parse_compute_capabilities,
+    path_flags,
     targets,
+    without_paths,
 )
 from cuda_toolkit import CudaToolkit, arrange_toolkit, detect_architectures
 from fetch_upstream import Source, headers_sha256, resolve_source
@@ -50,6 +52,8 @@ class Build:
     backends: tuple[str, ...]
     architectures: tuple[str, ...]
     """CUDA architectures; empty without the CUDA backend."""
+    cuda_toolkit: str
+    """Its version, such as 13.0; empty without the CUDA backend."""
     flags: tuple[str, ...]
     abi: str
     folder: Path
@@ -109,6 +113,7 @@ def prepare(options: argparse.Namespace) -> Build:
         tools=tools,
         backends=backends,
         architectures=architectures,
+        cuda_toolkit=".".join(map(str, toolkit.version)) if toolkit else "",
         flags=configure_flags(
             pin,
             backends,
@@ -167,6 +172,8 @@ def configure(build: Build) -> None:
     command += [f"-DCMAKE_C_COMPILER={build.tools.c_compiler}"]
     command += [f"-DCMAKE_CXX_COMPILER={build.tools.cxx_compiler}"]
     command += [f"-DGIT_EXE={label}", f"-DGIT_EXECUTABLE={label}", *build.flags]
+    cuda = "cuda" in build.backends
+    command += path_flags(str(build.source.folder), os.environ, cuda=cuda)
     _say("configuring")
     run_logged(command, build.folder / "configure.log", "configuring")
 
@@ -225,7 +232,8 @@ def facts_of(build: Build) -> dict[str, object]:
         "headers_sha256": headers_sha256(build.source.folder),
         "backends": list(build.backends),
         "cuda_architectures": list(build.architectures),
-        "cmake_flags": list(build.flags),
+        "cmake_flags": without_paths(build.flags),
+        "cuda_toolkit": build.cuda_toolkit,
         "compiler": build.tools.compiler_version,
         "cmake": build.tools.cmake_version,
         "generator": build.tools.generator,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pin import BuildError, Pin
 
@@ -18,7 +18,9 @@ __all__ = (
     "library_patterns",
     "parse_architectures",
     "parse_compute_capabilities",
+    "path_flags",
     "targets",
+    "without_paths",
 )
 
 BACKENDS = ("cpu", "cuda", "vulkan", "metal")
@@ -133,6 +135,30 @@ def configure_flags(
     if system == "Darwin" and "metal" not in backends:
         merged["-DGGML_METAL"] = "-DGGML_METAL=OFF"
     return tuple(merged.values())
+
+
+def path_flags(
+    source: str, environment: Mapping[str, str], *, cuda: bool
+) -> tuple[str, ...]:
+    """Return compiler flags that keep the build machine's paths out of the libraries.
+
+    ggml's messages name their source file; it is then `llama.cpp/...` on any machine.
+    CMake takes CFLAGS and its like only when its own variable is unset: they are kept.
+    """
+    shorten = f"-ffile-prefix-map={source}=llama.cpp"
+    languages = {"C": ("CFLAGS", shorten), "CXX": ("CXXFLAGS", shorten)}
+    if cuda:
+        languages["CUDA"] = ("CUDAFLAGS", f"-Xcompiler={shorten}")
+    return tuple(
+        f"-DCMAKE_{language}_FLAGS={environment.get(variable, '')} {flag}"
+        for language, (variable, flag) in languages.items()
+    )
+
+
+def without_paths(flags: Iterable[str]) -> list[str]:
+    """Return the flags that mean something on another machine, for build_info.json."""
+    machine = ("-DCUDAToolkit_ROOT=", "-DCMAKE_CUDA_COMPILER=")
+    return [flag for flag in flags if not flag.startswith(machine)]
 
 
 def targets(*, peers: bool) -> tuple[str, ...]:

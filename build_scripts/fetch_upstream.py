@@ -51,7 +51,7 @@ class Source:
 
     folder: Path
     origin: str
-    """`sdist NAME==VERSION`, `git URL@TAG` or `folder PATH`."""
+    """`sdist NAME==VERSION`, `git URL@TAG` or `folder NAME`."""
     label: str
     """What the library will report as its commit, such as b11549."""
     sha256: str
@@ -92,7 +92,7 @@ def resolve_source(pin: Pin, folder: str | None, git: str | None) -> Source:
     if folder:
         path = Path(folder).resolve()
         _require_tree(path)
-        return Source(path, f"folder {path}", f"{path.name}-local", "")
+        return Source(path, f"folder {path.name}", f"{path.name}-local", "")
     if git:
         url, tag = _split_git(git)
         return Source(_ensure_clone(url, tag), f"git {url}@{tag}", tag, "")

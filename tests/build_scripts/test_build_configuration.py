@@ -11,6 +11,7 @@ from configuration import (
     git_label_script,
     parse_architectures,
     parse_compute_capabilities,
+    path_flags,
     targets,
 )
 from pin import BuildError, read_pin
@@ -127,6 +128,20 @@ def test_configure_flags_on_macos_use_its_run_path():
     flags = configure_flags(read_pin(), ("cpu",), peers=False, system="Darwin")
     assert "-DCMAKE_INSTALL_RPATH=@loader_path" in flags
     assert "-DGGML_METAL=OFF" in flags
+
+
+def test_path_flags_keep_the_build_machines_paths_out_and_the_users_flags_in():
+    flags = path_flags("/home/me/src", {"CXXFLAGS": "-O1"}, cuda=True)
+    shorten = "-ffile-prefix-map=/home/me/src=llama.cpp"
+    assert flags == (
+        f"-DCMAKE_C_FLAGS= {shorten}",
+        f"-DCMAKE_CXX_FLAGS=-O1 {shorten}",
+        f"-DCMAKE_CUDA_FLAGS= -Xcompiler={shorten}",
+    )
+
+
+def test_path_flags_name_cuda_only_when_it_is_built():
+    assert not [f for f in path_flags("/src", {}, cuda=False) if "CUDA" in f]
 
 
 def test_targets_include_the_programs_only_with_peers():
