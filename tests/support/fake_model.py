@@ -1,0 +1,143 @@
+"""A model without a library, for tests of the engine: put at the `Loader` seam."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from llamactypes.engine.config import EngineConfig, ModelInfo
+from llamactypes.engine.scheduler import Plan, Sampled, Shift
+from llamactypes.errors import LlamaError, ModelLoadCancelled
+
+__all__ = ("FakeModel", "FakeRunner", "FakeSampler", "FakeVocab")
+
+
+class FakeVocab:
+    """Token n is the character with that code; token 0 ends."""
+
+    n_tokens = 0x10000
+    add_bos = False
+    eog_tokens = (0,)
+
+    def tokenize(self, text: str, **_: Any) -> list[int]:
+        return [ord(character) for character in text]
+
+    def piece(self, token: int, *, special: bool = True) -> bytes:
+        return chr(token).encode() if token else b""
+
+
+class FakeSampler:
+    def __init__(self, log: list[str]) -> None:
+        self.seed = 1
+        self._log = log
+
+    def close(self) -> None:
+        self._log.append("sampler freed")
+
+
+class FakeRunner:
+    """Answers every prompt by its last token plus one, and so on."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        self.computed: dict[int, int] = {}
+        self.errors: list[Exception] = []
+        """Raised by the next runs, first one first."""
+        self.before_run: Callable[[], None] = lambda: None
+        self.interrupted = threading.Event()
+        self.attached: dict[int, FakeSampler] = {}
+
+    def attach(self, sequence: Any, sampler: Any) -> None:
+        self.attached[sequence.id] = sampler
+
+    def detach(self, sequence: Any) -> None:
+        sampler = self.attached.pop(sequence.id, None)
+        if sampler is not None:
+            sampler.close()
+
+    def run(self, plan: Plan) -> list[Sampled]:
+        self.plans.append(plan)
+        self.before_run()
+        if self.errors:
+            raise self.errors.pop(0)
+        sampled = []
+        for chunk in plan.chunks:
+            sequence = chunk.sequence
+            self.computed[sequence.slot] = chunk.start + chunk.n_tokens
+            if chunk.wants_logits:
+                token = (sequence.tokens[-1] + 1) % FakeVocab.n_tokens
+                piece = FakeVocab().piece(token)
+                sampled.append(Sampled(sequence, token, piece, token == 0))
+        return sampled
+
+    def forget(self, slot: int, start: int) -> int:
+        self.computed[slot] = min(self.computed.get(slot, 0), start)
+        return self.computed[slot]
+
+    def shift(self, shift: Shift) -> None:
+        self.computed[shift.slot] = shift.end - shift.discard
+
+    def n_computed(self, slot: int) -> int:
+        return self.computed.get(slot, 0)
+
+    def interrupt(self) -> None:
+        self.interrupted.set()
+
+
+class FakeModel:
+    """Also its own loader: ``Engine(config, load=FakeModel().load)``."""
+
+    def __init__(self, *, n_ctx_slot: int = 64, n_batch: int = 32) -> None:
+        self.runner = FakeRunner()
+        self.vocab = FakeVocab()
+        self.can_shift = True
+        self.n_batch = n_batch
+        self.n_ctx_slot = n_ctx_slot
+        self.log: list[str] = []
+        self.load_error: LlamaError | None = None
+        self.may_load = threading.Event()
+        self.may_load.set()
+        self.info: ModelInfo
+
+    def load(self, config: EngineConfig, progress: Callable[[float], bool]) -> Any:
+        while not self.may_load.wait(0.01):
+            if not progress(0.5):
+                raise ModelLoadCancelled("stopped")
+        if self.load_error is not None:
+            raise self.load_error
+        self.info = self._info(config)
+        return self
+
+    def _info(self, config: EngineConfig) -> ModelInfo:
+        return ModelInfo(
+            path=config.model_path,
+            description="fake",
+            ftype="F32",
+            size_bytes=1,
+            n_params=1,
+            n_ctx=self.n_ctx_slot * config.n_slots,
+            n_ctx_slot=self.n_ctx_slot,
+            n_ctx_train=self.n_ctx_slot,
+            n_embd=1,
+            n_vocab=FakeVocab.n_tokens,
+            vocab_type=1,
+            vocab_kind="spm",
+            n_slots=config.n_slots,
+            bos_token="",
+            eos_token="",
+            chat_template=None,
+            chat_templates={},
+            library="b0-fake",
+            devices=(),
+            n_threads=1,
+        )
+
+    def make_sampler(self, request: Any) -> FakeSampler:
+        return FakeSampler(self.log)
+
+    def render_legacy(self, template: str, messages: Any, add_prompt: bool) -> str:
+        return f"{template}:{len(messages)}:{add_prompt}"
+
+    def close(self) -> None:
+        self.log.append("model freed")
