@@ -1,0 +1,59 @@
+"""The Falcon application: routes and what surrounds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import falcon
+
+from api.context import ServingContext
+from api.errors import install_error_handlers
+from api.middleware import install
+from api.resources.generate import ChatCompletion, NativeCompletion, TextCompletion
+from api.resources.info import Front, Health, Models, Props, Slots
+from api.resources.text import ApplyTemplate, Detokenize, Tokenize
+from api.settings import Settings
+from llamactypes.engine import Engine
+
+__all__ = ("create_app",)
+
+_ROUTES = (
+    (Front, ("/",)),
+    (Health, ("/health", "/v1/health")),
+    (Models, ("/v1/models", "/models")),
+    (Props, ("/props",)),
+    (Slots, ("/slots",)),
+    (Tokenize, ("/tokenize",)),
+    (Detokenize, ("/detokenize",)),
+    (ApplyTemplate, ("/apply-template",)),
+    (ChatCompletion, ("/v1/chat/completions", "/chat/completions")),
+    (TextCompletion, ("/v1/completions",)),
+    (NativeCompletion, ("/completion", "/completions")),
+)
+
+
+def create_app(
+    settings: Settings | None = None, engine: Engine | None = None
+) -> falcon.App[Any, Any]:
+    """Return the WSGI application.
+
+    Args:
+        settings: None: read from the environment (``LLAMA_ARG_MODEL`` …).
+        engine: None: one is made from `settings`, starts to load at once, and stops
+            with the process. A given one stays its owner's.
+    """
+    settings = settings or Settings.from_environment()
+    if engine is None:
+        from api.bootstrap import start_engine
+
+        engine = start_engine(settings)
+    context = ServingContext(settings, engine)
+    app: falcon.App[Any, Any] = falcon.App()
+    app.req_options.strip_url_path_trailing_slash = True
+    install(app, context)
+    install_error_handlers(app)
+    for make, paths in _ROUTES:
+        resource = make(context)
+        for path in paths:
+            app.add_route((settings.api_prefix + path).rstrip("/") or "/", resource)
+    return app

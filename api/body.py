@@ -1,0 +1,38 @@
+"""Reading a request body, whatever its content type says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import falcon
+
+from api.json_loader import load_object
+from api.protocol.invalid import InvalidRequest
+
+__all__ = ("read_json",)
+
+
+def read_json(req: falcon.Request, max_bytes: int) -> dict[str, Any]:
+    """Return the body as a JSON object.
+
+    The media type is not looked at: ``curl -d '{…}'`` sends JSON as a form.
+
+    Raises:
+        InvalidRequest: The body is too large (413) or not one JSON object (400).
+    """
+    length = req.content_length
+    if length is not None and length > max_bytes:
+        raise _too_large(max_bytes)
+    # Without a length the body is chunked: only then does the server mark its end.
+    is_chunked = length is None and req.env.get("wsgi.input_terminated")
+    stream = req.stream if is_chunked else req.bounded_stream
+    body = stream.read(max_bytes + 1)
+    if len(body) > max_bytes:
+        raise _too_large(max_bytes)
+    return load_object(body)
+
+
+def _too_large(max_bytes: int) -> InvalidRequest:
+    return InvalidRequest(
+        f"the request body is too large; the limit is {max_bytes} bytes", status=413
+    )

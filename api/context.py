@@ -1,0 +1,66 @@
+"""What every resource needs: the engine, the settings and facts made from both."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from api.chat_prompt import ChatPrompts
+from api.protocol.conversation import ChatDefaults
+from api.protocol.options import OptionDefaults
+
+if TYPE_CHECKING:
+    from api.settings import Settings
+    from llamactypes.engine import Engine
+
+__all__ = ("ServingContext",)
+
+
+class ServingContext:
+    """One server's state. Any thread; resources share one object."""
+
+    def __init__(self, settings: Settings, engine: Engine) -> None:
+        self.settings = settings
+        self.engine = engine
+        self.chat_defaults = ChatDefaults(
+            jinja=settings.jinja,
+            prefill_assistant=settings.prefill_assistant,
+            template_kwargs=settings.chat_template_kwargs,
+        )
+        self.option_defaults = OptionDefaults(
+            sampling=settings.sampling,
+            n_predict=settings.n_predict,
+            n_keep=settings.n_keep,
+            stop=tuple(settings.reverse_prompts),
+            cache_prompt=settings.cache_prompt,
+            ignore_eos=settings.ignore_eos,
+            sse_ping_interval_s=settings.sse_ping_interval_s,
+            verbose=settings.verbose,
+            special=settings.special,
+        )
+        self._prompts: ChatPrompts | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def aliases(self) -> list[str]:
+        """The model's names, in alphabetical order."""
+        return sorted(set(self.settings.model_alias))
+
+    @property
+    def model_id(self) -> str:
+        """The name of the model in every reply, whatever the request calls it."""
+        aliases = self.aliases
+        return aliases[0] if aliases else PurePath(self.engine.info.path).name
+
+    @property
+    def prompts(self) -> ChatPrompts:
+        """The model's chat templates; raises like `Engine.info` before it is loaded."""
+        with self._lock:
+            if self._prompts is None:
+                self._prompts = ChatPrompts(
+                    self.engine,
+                    jinja=self.settings.jinja,
+                    override=self.settings.chat_template,
+                )
+            return self._prompts

@@ -1,0 +1,225 @@
+"""One table from exceptions to HTTP replies; the only place that knows status codes.
+
+Every error of the server is an OpenAI-shaped object, ``{"error": {"code", "message",
+"type"}}`` with ``param`` where a parameter is at fault: a route that does not exist, a
+body that is too large and an unexpected exception included.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import falcon
+
+from api.json_loader import dumps_bytes
+from api.protocol.invalid import InvalidRequest
+from llamactypes.chat import MessageError
+from llamactypes.errors import (
+    ClosedError,
+    EngineFailed,
+    EngineLoading,
+    EngineOverloaded,
+    EngineStopped,
+    KVCacheFull,
+    PromptTooLong,
+    SamplingError,
+    TemplateError,
+    TokenizeError,
+)
+
+__all__ = (
+    "JSON_TYPE",
+    "ClientGone",
+    "ErrorReply",
+    "GenerationCancelled",
+    "NotAuthorized",
+    "describe",
+    "install_error_handlers",
+)
+
+logger = logging.getLogger("llamactypes.api")
+
+JSON_TYPE = "application/json; charset=utf-8"
+CLIENT_CLOSED_REQUEST = "499 Client Closed Request"
+"""Nobody reads this reply; the number is what proxies log for it."""
+
+_RETRY_AFTER_S = 5
+
+# Statuses that clients with a retry policy try again although it cannot help.
+_HOPELESS = {"x-should-retry": "false"}
+
+_KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+    500: "server_error",
+    501: "not_supported_error",
+    503: "unavailable_error",
+}
+
+_MESSAGES = {404: "File Not Found", 405: "Method Not Allowed"}
+
+
+class ClientGone(Exception):  # noqa: N818 - not an error: the reader left
+    """The client closed its connection; whatever runs for it was cancelled."""
+
+
+class GenerationCancelled(Exception):  # noqa: N818 - what happened, not what failed
+    """The generation was ended from outside before it was complete."""
+
+
+class NotAuthorized(Exception):  # noqa: N818 - a refusal
+    """The request carries no valid API key."""
+
+    def __init__(self) -> None:
+        super().__init__("Invalid API Key")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReply:
+    """Status, body and headers of a refusal."""
+
+    status: int
+    message: str
+    kind: str | None = None
+    """The error's ``type``; None: the usual one of the status."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """More keys inside ``error``."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def body(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        default = "server_error" if self.status >= 500 else "invalid_request_error"
+        kind = self.kind or _KINDS.get(self.status, default)
+        error = {"code": self.status, "message": self.message, "type": kind}
+        return {"error": {**error, **self.extra}}
+
+
+def describe(error: BaseException) -> ErrorReply:
+    """Return the reply for any exception."""
+    for kind, explain in _TABLE:
+        if isinstance(error, kind):
+            return explain(error)
+    logger.error("unexpected %s", type(error).__name__, exc_info=error)
+    return ErrorReply(500, "internal server error; see the log", headers=_HOPELESS)
+
+
+def install_error_handlers(app: falcon.App[Any, Any]) -> None:
+    """Answer every exception of `app` from the table."""
+    app.add_error_handler(Exception, _handle)
+    app.add_error_handler(falcon.HTTPError, _handle)
+    app.add_error_handler(ClientGone, _handle_gone)
+
+
+def _handle(
+    req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
+) -> None:
+    reply = describe(error)
+    resp.status = falcon.code_to_http_status(reply.status)
+    resp.content_type = JSON_TYPE
+    resp.data = dumps_bytes(reply.body())
+    for name, value in reply.headers.items():
+        resp.set_header(name, value)
+
+
+def _handle_gone(
+    req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
+) -> None:
+    resp.status = CLIENT_CLOSED_REQUEST
+    resp.data = b""
+
+
+# -- the table -------------------------------------------------------------------------
+
+
+def _invalid(error: Any) -> ErrorReply:
+    extra = {} if error.param is None else {"param": error.param}
+    return ErrorReply(error.status, error.message, error.kind, extra)
+
+
+def _message(error: Any) -> ErrorReply:
+    return ErrorReply(400, str(error), extra={"param": error.param})
+
+
+def _template(error: Any) -> ErrorReply:
+    return ErrorReply(400, str(error), extra={"param": "messages"})
+
+
+def _sampling(error: Any) -> ErrorReply:
+    return ErrorReply(400, f"Failed to initialize samplers: {error}")
+
+
+def _bad_request(error: Any) -> ErrorReply:
+    return ErrorReply(400, str(error))
+
+
+def _too_long(error: Any) -> ErrorReply:
+    return ErrorReply(
+        400,
+        str(error),
+        "exceed_context_size_error",
+        {
+            "n_prompt_tokens": error.n_prompt_tokens,
+            "n_ctx": error.n_ctx,
+            "param": "prompt",
+        },
+    )
+
+
+def _overloaded(error: Any) -> ErrorReply:
+    wait_s = str(max(1, math.ceil(error.retry_after_s)))
+    return ErrorReply(429, str(error), headers={"Retry-After": wait_s})
+
+
+def _unavailable(error: Any) -> ErrorReply:
+    return ErrorReply(503, str(error), headers={"Retry-After": str(_RETRY_AFTER_S)})
+
+
+def _loading(error: Any) -> ErrorReply:
+    return ErrorReply(503, "Loading model", headers={"Retry-After": "1"})
+
+
+def _failed(error: Any) -> ErrorReply:
+    return ErrorReply(500, str(error), headers=_HOPELESS)
+
+
+def _kv_full(error: Any) -> ErrorReply:
+    return ErrorReply(500, f"Context size has been exceeded. ({error})")
+
+
+def _unauthorized(error: Any) -> ErrorReply:
+    return ErrorReply(401, str(error), headers={"WWW-Authenticate": "Bearer"})
+
+
+def _http(error: Any) -> ErrorReply:
+    status = error.status_code
+    message = _MESSAGES.get(status) or error.description or error.title
+    headers = error.headers or {}
+    return ErrorReply(status, message, headers=dict(headers))
+
+
+_TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
+    (InvalidRequest, _invalid),
+    (MessageError, _message),
+    (NotAuthorized, _unauthorized),
+    (PromptTooLong, _too_long),
+    (EngineOverloaded, _overloaded),
+    (EngineLoading, _loading),
+    (EngineStopped, _unavailable),
+    (ClosedError, _unavailable),
+    (EngineFailed, _failed),
+    (GenerationCancelled, _failed),
+    (SamplingError, _sampling),
+    (TokenizeError, _bad_request),
+    (TemplateError, _template),
+    (KVCacheFull, _kv_full),
+    (falcon.HTTPError, _http),
+)

@@ -1,0 +1,1 @@
+"""Falcon resources: one class per family of routes."""

@@ -1,0 +1,30 @@
+"""What the resources share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import falcon
+
+from api.body import read_json
+from api.context import ServingContext
+from api.errors import JSON_TYPE
+from api.json_loader import dumps_bytes
+
+__all__ = ("Resource", "send_json")
+
+
+def send_json(resp: falcon.Response, value: Any) -> None:
+    """Answer with JSON of a known length, so that the connection stays alive."""
+    resp.content_type = JSON_TYPE
+    resp.data = dumps_bytes(value)
+
+
+class Resource:
+    """A route's handlers; one object serves all requests, on any thread."""
+
+    def __init__(self, context: ServingContext) -> None:
+        self._context = context
+
+    def _read_json(self, req: falcon.Request) -> dict[str, Any]:
+        return read_json(req, self._context.settings.max_body_bytes)

@@ -1,0 +1,158 @@
+"""The routes that generate: native completions, OpenAI completions, chat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import falcon
+
+from api import sse
+from api.protocol.chat import ChatStream, chat_reply
+from api.protocol.completion import (
+    CompletionStream,
+    completion_reply,
+    read_echo,
+    refuse_legacy,
+)
+from api.protocol.conversation import read_conversation, read_logprobs
+from api.protocol.fields import boolean
+from api.protocol.native import NativeStream, native_reply
+from api.protocol.options import read_options
+from api.protocol.prompt import detokenize, read_prompts, with_bos
+from api.protocol.reply import Choice, ReplyFacts, unique_id
+from api.resources.base import Resource, send_json
+from api.streams.client import Client
+from api.streams.event_stream import EventStream, StreamFormat
+from api.streams.reader import Reader, collect, wait_started
+from llamactypes.engine import Generation
+
+__all__ = ("ChatCompletion", "NativeCompletion", "TextCompletion")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How one route writes its replies."""
+
+    reply: Callable[[ReplyFacts, Sequence[Choice]], Any]
+    stream: Callable[[ReplyFacts], StreamFormat]
+
+
+_NATIVE = _Shape(native_reply, NativeStream)
+_TEXT = _Shape(completion_reply, CompletionStream)
+_CHAT = _Shape(chat_reply, ChatStream)
+
+
+class _Generating(Resource):
+    """Submits a request's generations and answers from them."""
+
+    def _facts(
+        self,
+        body: dict[str, Any],
+        prompts: Sequence[tuple[int, ...]],
+        *,
+        echoes: Sequence[str] = (),
+        n_top_shown: int | None = None,
+    ) -> ReplyFacts:
+        context = self._context
+        info, vocab = context.engine.info, context.engine.vocab
+        return ReplyFacts(
+            id=unique_id("chatcmpl-"),
+            created=int(time.time()),
+            model=context.model_id,
+            fingerprint=info.library,
+            options=read_options(body, context.option_defaults, vocab, info.n_slots),
+            prompts=prompts,
+            vocab=vocab,
+            eog_tokens=vocab.eog_tokens,
+            n_top_shown=n_top_shown,
+            echoes=echoes,
+        )
+
+    def _respond(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        facts: ReplyFacts,
+        shape: _Shape,
+    ) -> None:
+        client = Client(req.env)
+        requests = facts.options.requests(list(facts.prompts))
+        generations = self._context.engine.submit_many(requests)
+        try:
+            if facts.options.stream:
+                wait_started(generations, client)
+                _start_stream(resp, generations, facts, shape, client)
+            else:
+                choices = collect(generations, client)
+                send_json(resp, shape.reply(facts, choices))
+        except BaseException:
+            Reader(generations).cancel()
+            raise
+
+
+def _start_stream(
+    resp: falcon.Response,
+    generations: list[Generation],
+    facts: ReplyFacts,
+    shape: _Shape,
+    client: Client,
+) -> None:
+    resp.content_type = sse.CONTENT_TYPE
+    resp.set_header("Cache-Control", "no-cache, no-transform")
+    resp.set_header("X-Accel-Buffering", "no")
+    interval_s = facts.options.sse_ping_interval_s
+    stream = EventStream(generations, shape.stream(facts), client, interval_s)
+    # The last statement of a responder: Falcon drops a stream without closing it when
+    # anything raises after this.
+    resp.stream = stream
+
+
+class NativeCompletion(_Generating):
+    """``POST /completion``: llama-server's own format."""
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Complete every prompt."""
+        body = self._read_json(req)
+        prompts = read_prompts(body, self._context.engine.vocab)
+        self._respond(req, resp, self._facts(body, prompts), _NATIVE)
+
+
+class TextCompletion(_Generating):
+    """``POST /v1/completions``: OpenAI's legacy format."""
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Complete every prompt."""
+        body = self._read_json(req)
+        refuse_legacy(body)
+        vocab = self._context.engine.vocab
+        prompts = read_prompts(body, vocab)
+        echoes: list[str] = []
+        if read_echo(body):
+            given = body["prompt"]
+            echoes = (
+                [given]
+                if isinstance(given, str)
+                else [detokenize(prompt, vocab) for prompt in prompts]
+            )
+        facts = self._facts(body, prompts, echoes=echoes)
+        self._respond(req, resp, facts, _TEXT)
+
+
+class ChatCompletion(_Generating):
+    """``POST /v1/chat/completions``."""
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer a conversation."""
+        body, n_top = read_logprobs(self._read_json(req))
+        context = self._context
+        conversation = read_conversation(body, context.chat_defaults)
+        # Parameters first: they are cheap to refuse, a template is not cheap to render.
+        is_echoed = boolean(body, "echo", False)
+        facts = self._facts(body, (), n_top_shown=n_top)
+        text = context.prompts.render(conversation)
+        prompt = tuple(with_bos(text, context.engine.vocab))
+        echo = (conversation.prefill or "",) if is_echoed else ()
+        self._respond(req, resp, replace(facts, prompts=(prompt,), echoes=echo), _CHAT)

@@ -1,0 +1,121 @@
+"""Facts about the server: health, models, props, slots, the front page."""
+
+from __future__ import annotations
+
+import time
+
+import falcon
+
+from api.protocol.invalid import InvalidRequest
+from api.protocol.options import read_options
+from api.resources.base import Resource, send_json
+from api.resources.facts import models_reply, props_reply, slot_object
+from llamactypes.errors import EngineStopped
+
+__all__ = ("Front", "Health", "Models", "Props", "Slots")
+
+
+class Front(Resource):
+    """``GET /``: who answers here."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Name the server and where to go from here."""
+        prefix = self._context.settings.api_prefix
+        send_json(
+            resp,
+            {
+                "name": "llamactypes",
+                "model": self._context.model_id,
+                "api": f"{prefix}/v1",
+                "docs": "docs/http_api.md",
+                "routes": [
+                    f"{prefix}{path}"
+                    for path in ("/v1/chat/completions", "/v1/models", "/health")
+                ],
+            },
+        )
+
+    on_head = on_get
+
+
+class Health(Resource):
+    """``GET /health``: middleware answers for every state but this one."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer that generations are served."""
+        send_json(resp, {"status": "ok"})
+
+    on_head = on_get
+
+
+class Models(Resource):
+    """``GET /v1/models``."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """List the one model."""
+        context = self._context
+        aliases = context.aliases or [context.model_id]
+        tags = sorted(set(context.settings.model_tags))
+        info = context.engine.info
+        reply = models_reply(info, context.model_id, aliases, tags, int(time.time()))
+        send_json(resp, reply)
+
+    on_head = on_get
+
+
+class Props(Resource):
+    """``/props``."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Show the model, the defaults of a request and the chat template."""
+        context = self._context
+        engine, settings = context.engine, context.settings
+        options = read_options({}, context.option_defaults, engine.vocab, 1)
+        reply = props_reply(
+            engine.info,
+            model_id=context.model_id,
+            default_request=options.requests([()])[0],
+            chat_template=context.prompts.source,
+            tool_use_template=context.prompts.tool_use_source,
+            capabilities=context.prompts.capabilities,
+            endpoints={
+                "endpoint_slots": settings.slots,
+                "endpoint_props": settings.props,
+                "endpoint_metrics": False,
+                "ui": False,
+            },
+        )
+        send_json(resp, reply)
+
+    on_head = on_get
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Succeed without changing anything, as llama-server does."""
+        if not self._context.settings.props:
+            raise InvalidRequest(
+                "This server does not support changing global properties. "
+                "Start it with `--props`",
+                status=501,
+                kind="not_supported_error",
+            )
+        send_json(resp, {"success": True})
+
+
+class Slots(Resource):
+    """``GET /slots``."""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Show what each slot does."""
+        if not self._context.settings.slots:
+            raise InvalidRequest(
+                "This server does not support slots endpoint. Start it with `--slots`",
+                status=501,
+                kind="not_supported_error",
+            )
+        states = self._context.engine.slots()
+        is_busy = all(state.is_processing for state in states)
+        if req.get_param("fail_on_no_slot") and is_busy:
+            raise EngineStopped("no slot available")
+        send_json(resp, [slot_object(state) for state in states])
+
+    on_head = on_get

@@ -1,0 +1,1 @@
+"""Response bodies that follow live generations."""

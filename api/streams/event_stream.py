@@ -1,0 +1,116 @@
+"""The body of a streamed reply: server-sent events made from live generations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Protocol
+
+from api import sse
+from api.errors import describe
+from api.streams.client import WAIT_SLICE_S, Client
+from api.streams.reader import Reader, failure
+from llamactypes.engine import Delta, Generation, Result
+
+__all__ = ("EventStream", "StreamFormat")
+
+
+class StreamFormat(Protocol):
+    """Turns increments into the JSON objects of one route's events."""
+
+    ends_with_done: bool
+    """Whether ``data: [DONE]`` follows the last event."""
+
+    def delta(self, index: int, delta: Delta) -> list[dict[str, Any]]:
+        """Return the objects for one increment of choice `index`."""
+
+    def finish(self, index: int, result: Result) -> list[dict[str, Any]]:
+        """Return the objects that end choice `index`."""
+
+
+class EventStream:
+    """An iterator of bytes over the generations of one request.
+
+    One thread iterates; ``close`` may come from any thread, at any time, repeatedly.
+    Closing before the end cancels what still runs. Everything that is new goes out in
+    one piece, so a slow reader gets fewer and larger ones.
+    """
+
+    def __init__(
+        self,
+        generations: Sequence[Generation],
+        stream_format: StreamFormat,
+        client: Client,
+        ping_interval_s: float,
+    ) -> None:
+        self._reader = Reader(generations)
+        self._format = stream_format
+        self._client = client
+        self._ping_interval_s = ping_interval_s
+        self._sent_at = time.monotonic()
+        self._is_ended = False
+
+    def __iter__(self) -> EventStream:
+        return self
+
+    def __next__(self) -> bytes:
+        while not self._is_ended:
+            if self._client.is_gone():
+                self.close()
+                break
+            piece = self._next_piece()
+            if piece:
+                self._sent_at = time.monotonic()
+                return piece
+        raise StopIteration
+
+    def __enter__(self) -> EventStream:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the stream; cancel what still runs."""
+        self._is_ended = True
+        self._reader.cancel()
+
+    def _next_piece(self) -> bytes:
+        """Return what is new, a ping when it is time for one, or nothing."""
+        try:
+            return self._new_events() or self._ping()
+        except Exception as error:  # the status line is out: it must become an event
+            return self._error_event(error)
+
+    def _new_events(self) -> bytes:
+        events: list[bytes] = []
+        for index, deltas, result in self._reader.read(WAIT_SLICE_S):
+            for delta in deltas:
+                events += map(sse.data_event, self._format.delta(index, delta))
+            if result is None:
+                continue
+            error = failure(result)
+            if error is not None:
+                return b"".join(events) + self._error_event(error)
+            events += map(sse.data_event, self._format.finish(index, result))
+        if self._reader.is_done:
+            self._is_ended = True
+            if self._format.ends_with_done:
+                events.append(sse.DONE)
+        return b"".join(events)
+
+    def _error_event(self, error: Exception) -> bytes:
+        # Never a clean end: without [DONE] and finish_reason some clients see success,
+        # but all of them see an error event.
+        self.close()
+        return sse.data_event(describe(error).body())
+
+    def _ping(self) -> bytes:
+        is_due = time.monotonic() - self._sent_at >= self._ping_interval_s
+        return sse.PING if self._ping_interval_s > 0 and is_due else b""
