@@ -130,7 +130,7 @@ class Settings:
     @staticmethod
     def from_values(values: Values) -> Settings:
         """Return the settings that `values` describe, derived ones included."""
-        given = dict(values.given)
+        given: dict[str, Any] = dict(values.given)
         keys_in_file: Any = given.pop("api_key_file", ())
         engine = _nested("engine", given)
         sampling = _nested("sampling", given)
@@ -174,7 +174,7 @@ def _n_workers(settings: Settings, n_slots: int) -> int:
     return max(wanted, n_slots + _SPARE_THREADS)
 
 
-def _nested(prefix: str, given: dict[str, object]) -> dict[str, Any]:
+def _nested(prefix: str, given: dict[str, Any]) -> dict[str, Any]:
     """Take the settings named ``prefix.…`` out of `given`."""
     names = [name for name in given if name.startswith(prefix + ".")]
     return {name.removeprefix(prefix + "."): given.pop(name) for name in names}

@@ -1,0 +1,110 @@
+"""The engine for servers that call ``api:create_app()``, configured by the environment.
+
+``waitress-serve --call api:create_app`` owns the process, the sockets and the loop;
+what we add is an engine that starts to load, and the same orderly end as
+``llamactypes serve``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import signal
+import threading
+from pathlib import Path
+from queue import SimpleQueue
+from types import FrameType
+
+from api.settings import Settings, SettingsError
+from llamactypes.engine import Engine
+
+__all__ = ("start_engine",)
+
+logger = logging.getLogger("llamactypes.server")
+
+_FLUSH_S = 0.3
+"""Between the end of the engine and of the loop, for last answers to be sent."""
+
+
+def start_engine(settings: Settings) -> Engine:
+    """Return an engine that begins to load, and stops when the process ends.
+
+    On the main thread with signals at their defaults, SIGTERM and SIGINT stop the
+    engine within `Settings.shutdown_timeout_s` and then end the server's loop by
+    `SystemExit`.
+
+    Raises:
+        SettingsError: No model is named, or its file is not there.
+    """
+    check_model(settings)
+    engine = Engine(settings.engine)
+    engine.start()
+    atexit.register(engine.stop, 0.0)
+    if _may_take_signals():
+        _Hooks(engine, settings.shutdown_timeout_s).install()
+    return engine
+
+
+def check_model(settings: Settings) -> None:
+    """Refuse settings that name no model file.
+
+    Raises:
+        SettingsError: The message says how to name one.
+    """
+    path = settings.engine.model_path
+    if not path:
+        raise SettingsError(
+            "no model: name a GGUF file with --model FILE (LLAMA_ARG_MODEL), or use "
+            "--demo (LLAMA_ARG_DEMO=1)"
+        )
+    if not Path(path).is_file():
+        raise SettingsError(f"the model file {path} does not exist")
+
+
+def _may_take_signals() -> bool:
+    """Whether nobody else in this process has taken the signals."""
+    return (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        and signal.getsignal(signal.SIGINT)
+        in (signal.SIG_DFL, signal.default_int_handler)
+    )
+
+
+class _Hooks:
+    """First signal: stop the engine, then leave the loop. Second: end at once.
+
+    The handler only hands the signal's number to a waiting thread (`SimpleQueue.put`
+    may be called from handlers); that thread stops the engine while the loop still
+    sends answers, and sends the signal once more when it is done.
+    """
+
+    def __init__(self, engine: Engine, drain_s: float) -> None:
+        self._engine = engine
+        self._drain_s = drain_s
+        self._signals: SimpleQueue[int] = SimpleQueue()
+        self._is_stopping = False
+        self._is_drained = False
+
+    def install(self) -> None:
+        threading.Thread(target=self._wait, name="stopper", daemon=True).start()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._is_drained:
+            raise SystemExit(0)
+        if self._is_stopping:
+            os._exit(1)
+        self._is_stopping = True
+        self._signals.put(number)
+
+    def _wait(self) -> None:
+        number = self._signals.get()
+        self._engine.stop(self._drain_s)
+        threading.Event().wait(_FLUSH_S)
+        self._is_drained = True
+        main = threading.main_thread().ident
+        if main is not None:
+            signal.pthread_kill(main, number)

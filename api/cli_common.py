@@ -1,0 +1,70 @@
+"""What several commands share: actions instead of work, loading with a bar."""
+
+from __future__ import annotations
+
+from api.banner import size_text
+from api.cli import version_text
+from api.console import Console, LoadingBar
+from api.help_text import flag_help
+from api.settings import Settings
+from llamactypes.engine import Engine
+from llamactypes.errors import EngineLoading
+
+__all__ = ("do_action", "load_with_bar")
+
+_ABOUT = {
+    "serve": "usage: llamactypes serve -m FILE | --demo [flags]\n\n"
+    "Serve a model over HTTP. Variables are read when the flag is not given.\n",
+    "run": "usage: llamactypes run -m FILE | --demo [-p TEXT] [flags]\n\n"
+    "Answer one prompt and print the answer as it comes.\n",
+}
+
+
+def do_action(settings: Settings, command: str, console: Console) -> bool:
+    """Do what --help, --version or --list-devices ask for; False: nothing asked."""
+    if settings.help:
+        console.say(_ABOUT[command])
+        console.say(flag_help(command))
+    elif settings.version:
+        console.say(version_text())
+    elif settings.list_devices:
+        _list_devices(settings, console)
+    else:
+        return False
+    return True
+
+
+def _list_devices(settings: Settings, console: Console) -> None:
+    from llamactypes import runtime
+
+    runtime.start_backend(settings.engine.library)
+    try:
+        console.say("Available devices:")
+        for device in runtime.devices():
+            total, free = device.memory_total_bytes, device.memory_free_bytes
+            console.say(
+                f"  {device.name}: {device.description} ({device.kind}; "
+                f"{size_text(total)}, {size_text(free)} free)"
+            )
+    finally:
+        runtime.free_backend()
+
+
+def load_with_bar(engine: Engine) -> None:
+    """Start the engine and wait until it is ready, showing progress on a terminal.
+
+    Raises:
+        LlamaError: Loading failed.
+    """
+    bar = LoadingBar()
+    engine.start()
+    while True:
+        try:
+            engine.wait_ready(0.1)
+        except EngineLoading:
+            bar.show(engine.load_progress)
+        else:
+            return
+        finally:
+            if engine.failure is not None or engine.is_ready:
+                bar.clear()

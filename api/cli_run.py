@@ -1,0 +1,104 @@
+"""``llamactypes run``: one prompt, answered in this process as it streams."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
+from api.bootstrap import check_model
+from api.cli_common import do_action, load_with_bar
+from api.console import Console
+from api.log_setup import set_up_logging
+from api.settings import Settings, SettingsError
+from llamactypes.chat.template import CHATML, ChatTemplate
+from llamactypes.engine import Engine, GenerationRequest, Timings
+
+__all__ = ("run_command",)
+
+_QUIET = 2
+
+
+def run_command(words: Sequence[str], console: Console) -> int:
+    """Print the completion of one prompt.
+
+    Raises:
+        SettingsError: A flag or variable cannot be used, or there is no prompt.
+        LlamaError: The model cannot be loaded or the prompt not be answered.
+    """
+    settings = Settings.from_arguments(words, command="run")
+    if do_action(settings, "run", console):
+        return 0
+    _set_up_quiet_logging(settings)
+    for notice in settings.notices:
+        console.complain(f"note: {notice}")
+    check_model(settings)
+    prompt = _prompt(settings)
+    engine = Engine(settings.engine)
+    try:
+        load_with_bar(engine)
+        return _answer(engine, settings, prompt, console)
+    finally:
+        engine.stop(0.0)
+
+
+def _set_up_quiet_logging(settings: Settings) -> None:
+    """Log warnings only, unless a level was asked for: the answer is the output."""
+    is_default = settings.verbosity == Settings().verbosity
+    set_up_logging(replace(settings, verbosity=_QUIET) if is_default else settings)
+
+
+def _prompt(settings: Settings) -> str:
+    if settings.prompt is not None:
+        return settings.prompt
+    if sys.stdin is None or sys.stdin.isatty():
+        raise SettingsError("no prompt: give -p TEXT, -f FILE, or pipe one in")
+    return sys.stdin.read()
+
+
+def _answer(engine: Engine, settings: Settings, prompt: str, console: Console) -> int:
+    generation = engine.submit(_request(engine, settings, prompt))
+    for text in generation:
+        console.write(text)
+    console.say()
+    result = generation.wait(5.0)
+    if result is not None:
+        console.complain(_summary(result.timings))
+    return 0
+
+
+def _request(engine: Engine, settings: Settings, prompt: str) -> GenerationRequest:
+    text = prompt if settings.raw else render_chat(engine, settings, prompt)
+    tokens = engine.vocab.tokenize(text, add_special=True, parse_special=True)
+    return GenerationRequest(
+        prompt_tokens=tuple(tokens),
+        sampling=settings.sampling,
+        max_tokens=settings.n_predict,
+        stop=settings.reverse_prompts,
+        ignore_eos=settings.ignore_eos,
+        n_keep=settings.n_keep,
+        special_pieces=settings.special,
+    )
+
+
+def render_chat(engine: Engine, settings: Settings, prompt: str) -> str:
+    """Return the prompt inside the model's chat template (ChatML when it has none)."""
+    messages = [{"role": "user", "content": prompt}]
+    if settings.system_prompt:
+        messages.insert(0, {"role": "system", "content": settings.system_prompt})
+    info = engine.info
+    source = settings.chat_template or info.chat_template or CHATML
+    if not settings.jinja:
+        pairs = [(message["role"], message["content"]) for message in messages]
+        return engine.render_legacy(source, pairs, add_generation_prompt=True)
+    template = ChatTemplate(source, bos_token=info.bos_token, eos_token=info.eos_token)
+    return template.render(messages, extra=settings.chat_template_kwargs)
+
+
+def _summary(timings: Timings) -> str:
+    facts = timings.as_dict()
+    return (
+        f"[prompt {facts['prompt_n']} tokens, {facts['prompt_per_second']:.1f} per s; "
+        f"answer {facts['predicted_n']} tokens, "
+        f"{facts['predicted_per_second']:.1f} per s]"
+    )

@@ -1,0 +1,31 @@
+"""``llamactypes serve``: from words to a running server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from api.bootstrap import check_model
+from api.cli_common import do_action
+from api.console import Console
+from api.log_setup import set_up_logging
+from api.serve import serve
+from api.settings import Settings
+from api.stopping import StopSignal
+
+__all__ = ("serve_command",)
+
+
+def serve_command(words: Sequence[str], stop: StopSignal, console: Console) -> int:
+    """Serve until a signal.
+
+    Raises:
+        SettingsError: A flag or variable cannot be used, or the model is not there.
+    """
+    settings = Settings.from_arguments(words)
+    if do_action(settings, "serve", console):
+        return 0
+    set_up_logging(settings)
+    for notice in settings.notices:
+        console.complain(f"note: {notice}")
+    check_model(settings)
+    return 0 if stop.is_set else serve(settings, stop, console)

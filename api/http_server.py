@@ -1,0 +1,147 @@
+"""waitress, driven one turn at a time so that it can be watched and stopped."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from waitress import wasyncore
+from waitress.channel import HTTPChannel
+from waitress.server import BaseWSGIServer, create_server
+
+from api.settings import Settings
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+__all__ = ("HttpServer",)
+
+logger = logging.getLogger("llamactypes.server")
+
+_SWEEP_S = 1.0
+_CONNECTION_LIMIT = 4096
+_OTHER_FILES = 256
+_BODY_SLACK_BYTES = 1 << 20
+_HIGH_WATERMARK_BYTES = 1 << 20
+
+
+class HttpServer:
+    """The sockets, the I/O loop and the worker threads. Main thread, but for `wake`."""
+
+    def __init__(
+        self,
+        app: WSGIApplication,
+        sockets: Sequence[socket.socket],
+        settings: Settings,
+    ) -> None:
+        self._sockets = list(sockets)
+        self._stall_s = settings.write_stall_s
+        self._sweep_at = 0.0
+        self._map: dict[int, Any] = {}
+        self._server = create_server(
+            app, map=self._map, sockets=self._sockets, **_adjustments(settings)
+        )
+        self._listeners = [
+            entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)
+        ]
+
+    def turn(self, timeout_s: float) -> None:
+        """Wait for sockets at most `timeout_s` and serve what is ready."""
+        wasyncore.loop(timeout=timeout_s, use_poll=True, map=self._map, count=1)
+        now = time.time()
+        if now >= self._sweep_at:
+            self._sweep_at = now + _SWEEP_S
+            self._drop_stalled(now)
+
+    def wake(self) -> None:
+        """End the current wait. Any thread, and signal handlers: it writes one byte."""
+        self._listeners[0].pull_trigger()
+
+    def stop_accepting(self) -> None:
+        """Close the listening sockets and the connections that carry no request."""
+        for listener in self._listeners:
+            listener.accepting = False
+            listener.del_channel()
+            if listener.socket is not None:
+                listener.socket.close()
+        for channel in self._channels():
+            if not _is_busy(channel):
+                channel.handle_close()
+
+    def is_busy(self) -> bool:
+        """Whether a request is being served or an answer waits to be sent."""
+        return any(map(_is_busy, self._channels()))
+
+    def close(self, timeout_s: int) -> bool:
+        """Cut what is left, end the workers; return whether all ended in time."""
+        for channel in self._channels():
+            channel.handle_close()
+        dispatcher = self._server.task_dispatcher
+        workers = _workers()
+        dispatcher.shutdown(timeout=timeout_s)
+        for worker in workers:
+            worker.join(0.0 if dispatcher.threads else timeout_s)
+        for listener in self._listeners:
+            listener.close()
+        return not any(worker.is_alive() for worker in workers)
+
+    def _channels(self) -> list[HTTPChannel]:
+        return [entry for entry in self._map.values() if isinstance(entry, HTTPChannel)]
+
+    def _drop_stalled(self, now: float) -> None:
+        """Close connections whose client has taken nothing for too long.
+
+        waitress lets a worker wait for such a client without end. `last_activity` moves
+        whenever bytes are sent or received.
+        """
+        for channel in self._channels():
+            silent_s = now - channel.last_activity
+            if channel.total_outbufs_len and silent_s > self._stall_s:
+                logger.warning(
+                    "dropped a client that read nothing for %d s", int(silent_s)
+                )
+                channel.handle_close()
+
+
+def _is_busy(channel: HTTPChannel) -> bool:
+    return bool(channel.requests or channel.total_outbufs_len)
+
+
+def _workers() -> list[threading.Thread]:
+    return [
+        thread for thread in threading.enumerate() if thread.name.startswith("waitress")
+    ]
+
+
+def _connection_limit() -> int:
+    """Return how many connections the descriptors of this process allow."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTION_LIMIT + _OTHER_FILES
+    if 0 <= soft < wanted:
+        soft = wanted if hard < 0 else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return _CONNECTION_LIMIT if soft < 0 else max(16, soft - _OTHER_FILES)
+
+
+def _adjustments(settings: Settings) -> dict[str, Any]:
+    """Return waitress's settings; each reason is in docs/serving.md."""
+    return {
+        "threads": settings.n_http_threads,
+        "ident": "llamactypes",
+        "channel_request_lookahead": 1,
+        "connection_limit": _connection_limit(),
+        "asyncore_use_poll": True,
+        "backlog": 1024,
+        "channel_timeout": settings.timeout_s,
+        "cleanup_interval": max(1, min(30, settings.timeout_s)),
+        "max_request_body_size": settings.max_body_bytes + _BODY_SLACK_BYTES,
+        "outbuf_high_watermark": _HIGH_WATERMARK_BYTES,
+        "expose_tracebacks": False,
+        "clear_untrusted_proxy_headers": True,
+        "log_socket_errors": False,
+    }

@@ -1,0 +1,76 @@
+"""Listening sockets, bound before anything slow: a taken port is said at once."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+from llamactypes.errors import LlamaError
+
+__all__ = ("ListenError", "bind_all", "urls")
+
+
+class ListenError(LlamaError):
+    """An address cannot be listened on."""
+
+
+def bind_all(hosts: Sequence[str], port: int) -> list[socket.socket]:
+    """Return one bound socket for each host; `port` 0 takes a free one.
+
+    Raises:
+        ListenError: An address is unknown, taken or not ours; nothing stays open.
+    """
+    if len(hosts) > 1 and port == 0:
+        raise ListenError("--port 0 needs a single --host: each would get its own port")
+    if not hosts:
+        raise ListenError("--host names no address")
+    bound: list[socket.socket] = []
+    try:
+        bound.extend(_bind(host, port) for host in hosts)
+    except ListenError:
+        for opened in bound:
+            opened.close()
+        raise
+    return bound
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family, address = _resolve(host, port)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(address)
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise ListenError(
+            f"cannot listen on {host} port {port}: {error.strerror}; "
+            "choose another with --port or --host"
+        ) from None
+    return listener
+
+
+def _resolve(host: str, port: int) -> tuple[int, tuple[object, ...]]:
+    """Return family and address; of several the first, IPv4 before IPv6."""
+    if host.endswith(".sock"):
+        raise ListenError(f"--host {host}: UNIX sockets are not served; use an address")
+    try:
+        found = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (OSError, UnicodeError) as error:
+        raise ListenError(f"--host {host} is not an address: {error}") from None
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return found[0][0], found[0][4]
+
+
+def urls(sockets: Sequence[socket.socket], prefix: str = "") -> list[str]:
+    """Return the address of each socket as a person would open it."""
+    return [_url(listener.getsockname()) + prefix for listener in sockets]
+
+
+def _url(address: tuple[str, int]) -> str:
+    host, port = address[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,143 @@
+"""``llamactypes serve``: listen, load, serve, and stop in order.
+
+    listen ─► load (the port answers 503) ─► ready ─► signal ─► drain ─► free ─► exit 0
+
+The main thread runs waitress's I/O loop and everything that happens on a signal; the
+engine has its own thread. Ending: listening sockets are closed, live generations may go
+on until the shutdown timeout, what is left gets an error event, the engine frees
+context, model and backend, and the workers are joined.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+
+from api.app import create_app
+from api.banner import ready_lines
+from api.console import Console, LoadingBar
+from api.http_server import HttpServer
+from api.listening import ListenError, bind_all, urls
+from api.settings import Settings
+from api.stopping import StopSignal
+from llamactypes.engine import Engine, EngineState
+
+__all__ = ("serve",)
+
+logger = logging.getLogger("llamactypes.server")
+
+_LOADING_TURN_S = 0.1
+_READY_TURN_S = 1.0
+_DRAIN_TURN_S = 0.05
+_FLUSH_S = 1.0
+"""After the last generation ended, its answer may take this long to be sent."""
+_JOIN_S = 2
+
+
+def serve(settings: Settings, stop: StopSignal, console: Console) -> int:
+    """Serve until a signal; return the exit status."""
+    try:
+        sockets = bind_all(settings.hosts, settings.port)
+    except ListenError as error:
+        console.complain(f"error: {error}")
+        return 1
+    engine = Engine(settings.engine)
+    http = HttpServer(create_app(settings, engine), sockets, settings)
+    addresses = urls(sockets, settings.api_prefix)
+    session = _Session(settings, stop, console, engine, http, addresses)
+    return session.run()
+
+
+class _Session:
+    """One life of the server, on the main thread."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        stop: StopSignal,
+        console: Console,
+        engine: Engine,
+        http: HttpServer,
+        addresses: list[str],
+    ) -> None:
+        self._settings = settings
+        self._stop = stop
+        self._console = console
+        self._engine = engine
+        self._http = http
+        self._addresses = addresses
+        self._bar = LoadingBar()
+
+    def run(self) -> int:
+        self._stop.wake_with(self._http.wake)
+        self._console.say(f"listening on {' and '.join(self._addresses)}")
+        logger.info("loading %s", self._settings.engine.model_path)
+        self._engine.start()
+        is_loaded = self._load()
+        if is_loaded:
+            self._announce()
+        while is_loaded and not self._stop.is_set:
+            self._http.turn(_READY_TURN_S)
+        return self._end()
+
+    def _load(self) -> bool:
+        """Answer 503 until the model is loaded; False: it never will be."""
+        while self._engine.state is EngineState.LOADING and not self._stop.is_set:
+            self._bar.show(self._engine.load_progress)
+            self._http.turn(_LOADING_TURN_S)
+        self._bar.clear()
+        return self._engine.state is EngineState.READY and not self._stop.is_set
+
+    def _announce(self) -> None:
+        for line in ready_lines(self._engine.info, self._settings, self._addresses):
+            self._console.say(line)
+
+    def _end(self) -> int:
+        """Drain and free; return the exit status."""
+        started_at = time.monotonic()
+        failure = self._load_failure()
+        self._http.stop_accepting()
+        if failure is None:
+            logger.info("stopping: no new connections")
+        is_clean = self._drain()
+        self._stop.wake_nobody()
+        is_clean &= self._http.close(_JOIN_S)
+        logger.info("stopped in %.2f s", time.monotonic() - started_at)
+        if failure is not None:
+            self._console.complain(f"error: {failure}")
+        if not is_clean:
+            _leave(0 if failure is None else 1)
+        return 0 if failure is None else 1
+
+    def _load_failure(self) -> BaseException | None:
+        """Return why the model could not be loaded, unless we are told to stop."""
+        return None if self._stop.is_set else self._engine.failure
+
+    def _drain(self) -> bool:
+        """Stop the engine while answers go on being sent; return whether it ended."""
+        timeout_s = self._settings.shutdown_timeout_s
+        stopper = threading.Thread(
+            target=self._engine.stop, args=(timeout_s,), name="stopper", daemon=True
+        )
+        stopper.start()
+        deadline = time.monotonic() + timeout_s + _JOIN_S
+        while stopper.is_alive() and time.monotonic() < deadline:
+            self._http.turn(_DRAIN_TURN_S)
+        flush_until = time.monotonic() + _FLUSH_S
+        while self._http.is_busy() and time.monotonic() < flush_until:
+            self._http.turn(_DRAIN_TURN_S)
+        return not stopper.is_alive()
+
+
+def _leave(status: int) -> None:
+    """End without clean-up: a thread is still inside the library.
+
+    Running on into the interpreter's end would unload the library under it and abort.
+    """
+    logger.warning("a thread did not end in time: leaving without it")
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(status)

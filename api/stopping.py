@@ -1,0 +1,48 @@
+"""SIGTERM and SIGINT as a flag and a wake-up. Imports little: installed first."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from types import FrameType
+
+__all__ = ("StopSignal",)
+
+_SECOND = b"second signal: ending at once\n"
+
+
+def _no_wake() -> None:
+    """Wake nobody: nothing waits yet."""
+
+
+class StopSignal:
+    """Whether somebody asked the process to end. Main thread only, but for reading.
+
+    The handler sets the flag and wakes the loop; everything else happens in the loop.
+    A second signal ends the process at once with status 1.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._wake: Callable[[], object] = _no_wake
+
+    def install(self) -> None:
+        """Take over SIGTERM and SIGINT."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def wake_with(self, wake: Callable[[], object]) -> None:
+        """Call `wake` from the handler; it must be safe there, such as one write."""
+        self._wake = wake
+
+    def wake_nobody(self) -> None:
+        """Forget `wake_with`: what it woke is gone."""
+        self._wake = _no_wake
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.is_set:
+            os.write(2, _SECOND)
+            os._exit(1)
+        self.is_set = True
+        self._wake()
