@@ -72,6 +72,14 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """One way in which a library is not what a probe expects."""
+
+    text: str
+    is_size: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Identified:
     """The layout of a library, and the functions of it that must not be called."""
 
@@ -129,7 +137,8 @@ _BATCH = StructProbe(
 )
 
 
-def _context(size: int, switches_at: int) -> StructProbe:
+def context_probe(size: int, switches_at: int) -> StructProbe:
+    """Return the probe of a context layout whose switches start at `switches_at`."""
     switches = Default("embeddings … kv_unified", switches_at, "6s", _SWITCHES)
     return StructProbe(
         "llama_context_params",
@@ -140,8 +149,8 @@ def _context(size: int, switches_at: int) -> StructProbe:
 
 
 LAYOUTS = (
-    Layout("168", "b11549 to b11739", (_MODEL, _context(168, 136), _BATCH)),
-    Layout("160", "b10952 to b11434", (_MODEL, _context(160, 128), _BATCH)),
+    Layout("168", "b11549 to b11739", (_MODEL, context_probe(168, 136), _BATCH)),
+    Layout("160", "b10952 to b11434", (_MODEL, context_probe(160, 128), _BATCH)),
 )
 
 # Structures beside the main path: a stranger withholds its functions, nothing else.
@@ -193,9 +202,9 @@ def identify(path: str, lookup: Lookup, required: Iterable[str]) -> Identified:
     if lookup("llama_backend_init") is None:
         raise _mismatch(path, "it exports no llama_backend_init: not a libllama")
     differences = {layout: _differences(layout, lookup) for layout in LAYOUTS}
-    layout = min(differences, key=lambda entry: len(differences[entry]))
+    layout = min(differences, key=lambda entry: _distance(differences[entry]))
     if differences[layout]:
-        raise _mismatch(path, "; ".join(differences[layout]))
+        raise _mismatch(path, _in_words(differences[layout]))
     missing = [name for name in required if lookup(name) is None]
     if missing:
         shown = ", ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
@@ -210,12 +219,23 @@ def _mismatch(path: str, difference: str) -> AbiMismatch:
     )
 
 
-def _differences(layout: Layout, lookup: Lookup) -> list[str]:
+def _differences(layout: Layout, lookup: Lookup) -> list[Difference]:
     return [
-        text
+        difference
         for probe in layout.structs
-        for text in compare(probe, lookup, _known_sizes(probe.name))
+        for difference in compare(probe, lookup, _known_sizes(probe.name))
     ]
+
+
+def _distance(differences: list[Difference]) -> tuple[int, int]:
+    """Rank layouts for the message: the one whose sizes fit is the nearest."""
+    return sum(each.is_size for each in differences), len(differences)
+
+
+def _in_words(differences: list[Difference]) -> str:
+    shown = "; ".join(each.text for each in differences[:4])
+    more = len(differences) - 4
+    return f"{shown}; {more} more differences" if more > 0 else shown
 
 
 def _known_sizes(name: str) -> tuple[int, ...]:
@@ -230,36 +250,39 @@ def _withheld(lookup: Lookup) -> dict[str, str]:
             continue
         differences = compare(probe, lookup)
         if not probe.defaults and not is_x86_64():
-            differences.append(f"the size of {probe.name} cannot be measured here")
+            text = f"the size of {probe.name} cannot be measured here"
+            differences.append(Difference(text))
         if differences:
-            withheld.update(dict.fromkeys(prefixes, "; ".join(differences)))
+            withheld.update(dict.fromkeys(prefixes, _in_words(differences)))
     return withheld
 
 
 def compare(
     probe: StructProbe, lookup: Lookup, known_sizes: tuple[int, ...] = ()
-) -> list[str]:
-    """Return what differs from `probe`, in words; nothing when the layout fits.
+) -> list[Difference]:
+    """Return what differs from `probe`; nothing when the layout fits.
 
     `known_sizes` are all that some layout would accept, for the message alone.
     """
     function = lookup(probe.function)
     if function is None:
-        return [f"{probe.function} is not exported"]
+        return [Difference(f"{probe.function} is not exported")]
     size = _written_size(function, probe.arguments) if is_x86_64() else probe.size
     # Compilers may leave the padding at the end unwritten.
     if (size + 7) // 8 * 8 != probe.size:
         expected = " or ".join(map(str, known_sizes or (probe.size,)))
-        return [f"{probe.name} has {size} bytes, {expected} expected"]
+        text = f"{probe.name} has {size} bytes, {expected} expected"
+        return [Difference(text, is_size=True)]
     data = _returned_bytes(function, probe.arguments)
     differences = []
     for default in probe.defaults:
         found = struct.unpack_from(default.code, data, default.offset)[0]
         if found != default.value:
-            differences.append(
+            text = (
                 f"{probe.name}.{default.name} (offset {default.offset}) is {found!r}, "
                 f"{default.value!r} expected"
             )
+            differences.append(Difference(text))
     return differences
 
 
