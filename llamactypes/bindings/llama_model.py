@@ -147,7 +147,7 @@ def llama_model_load_from_splits(
 def llama_model_save_to_file(
     model: llama_model_p | None, path_model: bytes | None
 ) -> None:
-    """Write the model to a GGUF file; failures are only logged."""
+    """Write the model to a GGUF file. Nothing is returned: check the file."""
 
 
 @c_function(
