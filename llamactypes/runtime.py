@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = (
     "Device",
+    "acquire_backend",
     "backend_is_started",
     "build_info",
     "default_thread_count",
     "devices",
     "free_backend",
+    "release_backend",
     "start_backend",
     "supports_gpu_offload",
     "system_info",
@@ -52,6 +54,7 @@ class _State:
         self.lock = allocate_lock()
         self.is_started = False
         self.has_backends = False
+        self.n_users = 0
         self.models: weakref.WeakSet[NativeObject[Any]] = weakref.WeakSet()
 
 
@@ -113,6 +116,30 @@ def free_backend() -> None:
         model.close()
     C.llama_backend_free()
     logger.info("backend freed")
+
+
+def acquire_backend(library: str | None = None) -> None:
+    """Start the backend and count the caller as a user; see `release_backend`.
+
+    Raises:
+        LibraryError: As `start_backend`.
+    """
+    start_backend(library)
+    with _state.lock:
+        _state.n_users += 1
+
+
+def release_backend() -> None:
+    """End one `acquire_backend`; the last one frees the backend.
+
+    Models that others opened and still use keep it alive: `free_backend` would close
+    them.
+    """
+    with _state.lock:
+        _state.n_users -= 1
+        is_in_use = _state.n_users > 0
+    if not is_in_use and not any(not model.closed for model in tuple(_state.models)):
+        free_backend()
 
 
 def backend_is_started() -> bool:

@@ -17,6 +17,7 @@ from llamactypes.engine.request import (
     Timings,
     TokenProbs,
 )
+from llamactypes.vocab import Vocab as Vocabulary
 
 __all__ = (
     "Engine",
@@ -33,4 +34,5 @@ __all__ = (
     "TokenProbs",
     "ModelInfo",
     "SlotState",
+    "Vocabulary",
 )

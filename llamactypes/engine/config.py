@@ -150,3 +150,5 @@ class EngineMetrics:
     requests_cancelled: int = 0
     requests_failed: int = 0
     preemptions: int = 0
+    cache_repairs: int = 0
+    """Slots found in disagreement with the library: always 0, or we have a bug."""

@@ -355,7 +355,7 @@ class Engine:
             if self._stop_at is not None and self._is_drained(self._stop_at):
                 return
             if not self._scheduler.has_work:
-                self._scheduler.check_integrity()
+                self._check_idle()
                 self._wake.wait()
                 continue
             self._step()
@@ -450,6 +450,24 @@ class Engine:
             assert slot is not None
             keep = self._scheduler.resync(chunk.sequence, runner.n_computed(slot))
             self._scheduler.resync(chunk.sequence, runner.forget(slot, keep))
+
+    def _check_idle(self) -> None:
+        """Compare the books with the library's while nothing runs; mend and report."""
+        assert self._scheduler is not None
+        assert self._loaded is not None
+        self._scheduler.check_integrity()
+        for slot in self._scheduler.slots.slots:
+            found = self._loaded.runner.n_computed(slot.id)
+            if found != len(slot.tokens):
+                logger.error(
+                    "slot %d holds %d tokens in the KV cache, not %d: emptied",
+                    slot.id,
+                    found,
+                    len(slot.tokens),
+                )
+                self._meter.cache_repairs += 1
+                self._loaded.runner.forget(slot.id, 0)
+                slot.tokens = []
 
     def _deliver(self, event: Event | None) -> None:
         """Append to the sequence's log; bid farewell to a finished one."""

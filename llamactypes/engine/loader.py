@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Protocol
 
-from llamactypes.adapter import LoraAdapter
-
 from llamactypes import legacy_template, runtime
+from llamactypes.adapter import LoraAdapter
 from llamactypes.context import Context, ContextParams
 from llamactypes.engine.config import EngineConfig, ModelInfo
 from llamactypes.engine.request import GenerationRequest
@@ -73,8 +72,8 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
         ContextError: The context's parameters.
     """
     with ExitStack() as undo:
-        runtime.start_backend(config.library)
-        undo.callback(runtime.free_backend)
+        runtime.acquire_backend(config.library)
+        undo.callback(runtime.release_backend)
         model = Model(config.model_path, _model_params(config), progress=progress)
         undo.callback(model.close)
         context = Context(model, _context_params(config))
@@ -127,7 +126,7 @@ class LlamaModel:
         self.runner.close()
         self._context.close()
         self._model.close()
-        runtime.free_backend()
+        runtime.release_backend()
 
 
 def _history_start(request: GenerationRequest) -> int:

@@ -25,6 +25,7 @@ class Meter:
         self.n_tokens_max = 0
         self.requests_cancelled = 0
         self.requests_failed = 0
+        self.cache_repairs = 0
 
     def count(self, plan: Plan, n_sampled: int, seconds: float) -> None:
         """Add one decode that took `seconds`, sampling included.
