@@ -23,6 +23,7 @@ __all__ = ("SkippedBackend", "load_backends", "skipped_backends")
 
 _logger = logging.getLogger("llamactypes.bindings")
 _DRIVER = "libcuda.so.1"
+_REGISTERED_AS = {"hip": "rocm", "metal": "mtl"}  # file's kind → registered name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def load_backends(library: LoadedLibrary) -> None:
     """
     if ggml.ggml_backend_reg_count() == 0:
         for directory in library.backend_directories:
-            _prepare_cuda(directory)
+            prepare_cuda(directory)
             ggml.ggml_backend_load_all_from_path(os.fsencode(directory))
         for skipped in skipped_backends(library):
             quiet = "vulkan" in skipped.file.name
@@ -57,7 +58,7 @@ def skipped_backends(library: LoadedLibrary) -> tuple[SkippedBackend, ...]:
     """Return the backend files that gave no backend, each with its reason."""
     registered = _registered_kinds()
     return tuple(
-        SkippedBackend(file, _why_skipped(file))
+        SkippedBackend(file, why_skipped(file))
         for directory in library.backend_directories
         for file in backend_files(directory)
         if _kind(file) not in registered
@@ -66,7 +67,8 @@ def skipped_backends(library: LoadedLibrary) -> tuple[SkippedBackend, ...]:
 
 def _kind(file: Path) -> str:
     """Return "cpu" for libggml-cpu-haswell.so, "cuda" for libggml-cuda.so."""
-    return file.stem.removeprefix("lib").removeprefix("ggml-").partition("-")[0]
+    kind = file.stem.removeprefix("lib").removeprefix("ggml-").partition("-")[0]
+    return _REGISTERED_AS.get(kind, kind)
 
 
 def _registered_kinds() -> set[str]:
@@ -77,8 +79,9 @@ def _registered_kinds() -> set[str]:
     return kinds
 
 
-def _why_skipped(file: Path) -> str:
-    if _kind(file) == "cuda" and not _opens(_DRIVER):
+def why_skipped(file: Path) -> str:
+    """Return why the backend in `file` is not in use; it may be opened to tell."""
+    if _kind(file) == "cuda" and not opens(_DRIVER):
         return f"{file.name}: no NVIDIA driver on this machine ({_DRIVER} not found)"
     try:
         handle = open_file(str(file))
@@ -105,13 +108,13 @@ def _api_version() -> int | None:
     return int(first[0])
 
 
-def _prepare_cuda(directory: Path) -> None:
+def prepare_cuda(directory: Path) -> None:
     """Open the CUDA runtime out of NVIDIA's wheels, where the loader does not look.
 
     Without a driver nothing is opened: cuBLAS alone has half a gigabyte.
     """
     for file in backend_files(directory):
-        if _kind(file) != "cuda" or not _opens(_DRIVER):
+        if _kind(file) != "cuda" or not opens(_DRIVER):
             continue
         try:
             _open_with_wheels(str(file))
@@ -146,7 +149,8 @@ def _find_in_wheels(name: str) -> Path | None:
     return next(found, None)
 
 
-def _opens(soname: str) -> bool:
+def opens(soname: str) -> bool:
+    """Whether the system's loader can open `soname`; the library stays open."""
     if not sys.platform.startswith("linux"):
         return True  # only Linux names the driver's library so
     try:

@@ -138,7 +138,10 @@ def package_folders(name: str) -> list[Path]:
 
 
 def _search_path() -> list[str]:
-    here = Path.cwd().resolve()
+    try:
+        here = Path.cwd().resolve()
+    except OSError:  # it was removed
+        return [entry for entry in sys.path if entry]
     return [entry for entry in sys.path if entry and Path(entry).resolve() != here]
 
 

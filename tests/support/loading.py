@@ -35,7 +35,7 @@ params = C.llama_context_default_params()
 params.n_ctx, params.n_threads, params.n_threads_batch = 64, 1, 1
 context = C.llama_init_from_model(model, params)
 sampler = C.llama_sampler_init_greedy()
-tokens = (C.llama_token * 2)(1, 403)
+tokens = (C.llama_token * 2)(1, 300)
 batch, answer = C.llama_batch_get_one(tokens, 2), []
 for _ in range(4):
     if C.llama_decode(context, batch):
