@@ -180,6 +180,9 @@ def _complete(
     wanted = tuple(part for part in lacking if not _part_is_in(packaged, part))
     if wanted:
         _pip_install(wheel_requirements(pin, wanted, version), wheels, lacking)
+    if (packaged / "lib").is_dir() and not (packaged / "lib64").exists():
+        # The wheels' own nvcc links with what it finds in its neighbour lib64.
+        (packaged / "lib64").symlink_to("lib")
     root = folder / f"toolkit-{name}"
     join_toolkits(root, [each for each in (installed, packaged) if each])
     link_unversioned(root / "lib64")

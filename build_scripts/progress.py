@@ -68,7 +68,7 @@ def run_with_progress(command: Sequence[str], log: Path, what: str) -> None:
     line = ProgressLine(sys.stderr)
     # ninja rewrites one line itself when it finds a terminal; a pipe gives plain lines.
     with (
-        log.open("w", encoding="utf-8", errors="replace") as record,
+        log.open("w", buffering=1, encoding="utf-8", errors="replace") as record,
         subprocess.Popen(
             list(command),
             text=True,
