@@ -23,7 +23,7 @@ from llamactypes.bindings._open import glibc_version
 from llamactypes.errors import LibraryError
 from llamactypes.runtime import Device, default_thread_count, devices, start_backend
 
-__all__ = ("Diagnosis", "Threads", "cgroup_cpu_quota", "diagnose", "report")
+__all__ = ("Diagnosis", "Threads", "as_text", "cgroup_cpu_quota", "diagnose", "report")
 
 _PACKAGES = ("llamactypes", "numpy", "falcon", "waitress", "jinja2")
 _GIB = 1 << 30
@@ -67,7 +67,12 @@ class Diagnosis:
 
 def report(library: str | os.PathLike[str] | None = None) -> str:
     """Return the diagnosis as text for a person. Never raises for what it finds."""
-    return "\n".join(_lines(diagnose(library)))
+    return as_text(diagnose(library))
+
+
+def as_text(diagnosis: Diagnosis) -> str:
+    """Return `diagnosis` as text for a person."""
+    return "\n".join(_lines(diagnosis))
 
 
 def diagnose(library: str | os.PathLike[str] | None = None) -> Diagnosis:
