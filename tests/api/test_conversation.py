@@ -1,0 +1,132 @@
+import pytest
+
+from api.protocol.conversation import (
+    ChatDefaults,
+    read_conversation,
+    read_logprobs,
+)
+from api.protocol.invalid import InvalidRequest
+
+USER = {"role": "user", "content": "Hi"}
+ASSISTANT = {"role": "assistant", "content": "Well"}
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {}}}
+
+
+def read(body, **defaults):
+    return read_conversation(body, ChatDefaults(**defaults))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "'messages' is required"),
+        ({"messages": "x"}, "Expected 'messages' to be an array"),
+        ({"messages": []}, "'messages' must not be empty"),
+        ({"messages": [1]}, "Expected messages\\[0\\] to be an object"),
+        ({"tools": {}}, "Failed to parse tools"),
+        ({"tools": [{"type": "web"}]}, 'tools\\[0\\].type must be "function"'),
+        ({"tools": [{"type": "function"}]}, "function needs a name"),
+        ({"tool_choice": "maybe"}, "Invalid tool_choice: maybe"),
+        ({"tool_choice": "required"}, "not supported yet: tool_choice"),
+        ({"tool_choice": {"type": "function"}}, "not supported yet: tool_choice"),
+        ({"chat_template_kwargs": []}, "Field 'chat_template_kwargs'"),
+        (
+            {"chat_template_kwargs": {"enable_thinking": "false"}},
+            'invalid type for "enable_thinking" \\(expected boolean, got string\\)',
+        ),
+        ({"messages": [USER, ASSISTANT, ASSISTANT]}, "2 or more assistant messages"),
+        (
+            {"messages": [USER, ASSISTANT], "continue_final_message": True},
+            "Cannot set both add_generation_prompt and continue_final_message",
+        ),
+        (
+            {"continue_final_message": True, "add_generation_prompt": False},
+            "needs a last message of role 'assistant'",
+        ),
+        (
+            {"messages": [USER, {**ASSISTANT, "tool_calls": [{}]}]},
+            "Cannot continue an assistant message that contains tool calls",
+        ),
+        ({"continue_final_message": "reasoning_content"}, "not supported yet"),
+        ({"reasoning_effort": 5}, "Field 'reasoning_effort'"),
+    ],
+)
+def test_read_conversation_refuses_with_llama_servers_words(body, message):
+    base = {} if "messages" in body or not body else {"messages": [USER]}
+    with pytest.raises(InvalidRequest, match=message):
+        read({**base, **body})
+
+
+def test_read_conversation_continues_a_last_assistant_message():
+    parts = [{"type": "text", "text": "Wh"}, {"type": "text", "text": "ill"}]
+    talk = read({"messages": [USER, {"role": "assistant", "content": parts}]})
+    assert talk.messages == [USER]
+    assert talk.prefill == "Wh\n\nill"
+    assert talk.add_generation_prompt
+
+
+def test_read_conversation_continues_when_told_to():
+    body = {
+        "messages": [USER, ASSISTANT],
+        "continue_final_message": True,
+        "add_generation_prompt": False,
+    }
+    assert read(body, prefill_assistant=False).prefill == "Well"
+
+
+def test_read_conversation_answers_a_last_assistant_message_when_prefill_is_off():
+    talk = read({"messages": [USER, ASSISTANT]}, prefill_assistant=False)
+    assert talk.prefill is None
+    assert talk.messages == [USER, ASSISTANT]
+
+
+def test_read_conversation_merges_template_variables():
+    body = {
+        "messages": [USER],
+        "chat_template_kwargs": {"a": 2},
+        "reasoning_effort": "low",
+    }
+    talk = read(body, template_kwargs={"a": 1, "b": 3})
+    assert talk.template_kwargs == {
+        "enable_thinking": True,
+        "a": 2,
+        "b": 3,
+        "reasoning_effort": "low",
+    }
+
+
+def test_read_conversation_turns_thinking_off_by_effort_none():
+    talk = read({"messages": [USER], "reasoning_effort": "none"})
+    assert talk.template_kwargs == {"enable_thinking": False}
+
+
+def test_read_conversation_keeps_tools_with_choice_none():
+    talk = read({"messages": [USER], "tools": [TOOL], "tool_choice": "none"})
+    assert talk.tools == [TOOL]
+
+
+def test_read_conversation_refuses_tools_without_jinja():
+    with pytest.raises(InvalidRequest, match="tools param requires --jinja flag"):
+        read({"messages": [USER], "tools": [TOOL]}, jinja=False)
+
+
+@pytest.mark.parametrize(
+    ("body", "n_probs", "n_top"),
+    [
+        ({}, None, None),
+        ({"logprobs": False}, None, None),
+        ({"logprobs": True}, 1, 0),
+        ({"logprobs": True, "top_logprobs": 0}, 1, 0),
+        ({"logprobs": True, "top_logprobs": 5}, 5, 5),
+    ],
+)
+def test_read_logprobs_translates_to_n_probs(body, n_probs, n_top):
+    rest, shown = read_logprobs(body)
+    assert rest.get("n_probs") == n_probs
+    assert shown == n_top
+    assert "logprobs" not in rest
+
+
+def test_read_logprobs_refuses_alternatives_without_logprobs():
+    with pytest.raises(InvalidRequest, match="top_logprobs requires logprobs"):
+        read_logprobs({"top_logprobs": 2})

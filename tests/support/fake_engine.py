@@ -1,0 +1,243 @@
+"""An engine without a model, for tests of the HTTP layer.
+
+It stands at the engine's seam: what the app calls on `Engine` exists here, and its
+generations are real `Generation` logs that a script, or the test itself, appends to.
+Its vocabulary has one token for each byte, and a few special ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+from api.settings import Settings
+from llamactypes.engine import EngineState, Generation, ModelInfo, SlotState
+from llamactypes.engine.request import (
+    Delta,
+    FinishReason,
+    GenerationRequest,
+    Progress,
+    Result,
+    TokenProbs,
+)
+from llamactypes.engine.timings import Timings
+from llamactypes.errors import (
+    EngineLoading,
+    EngineStopped,
+    PromptTooLong,
+    TemplateError,
+)
+
+__all__ = (
+    "BOS",
+    "EOS",
+    "FakeEngine",
+    "FakeVocab",
+    "delta",
+    "make_info",
+    "make_settings",
+    "progress_delta",
+    "result",
+    "text_deltas",
+    "token_probs",
+)
+
+BOS, EOS = 256, 257
+_SPECIAL = {BOS: b"<s>", EOS: b"</s>"}
+
+
+class FakeVocab:
+    """A token for each byte; ``<s>`` and ``</s>`` are special."""
+
+    n_tokens = 258
+    bos, eos = BOS, EOS
+    add_eos = False
+    eog_tokens = (EOS,)
+
+    def __init__(self, *, add_bos: bool = True) -> None:
+        self.add_bos = add_bos
+
+    def tokenize(
+        self, text: str, *, add_special: bool = False, parse_special: bool = True
+    ) -> list[int]:
+        tokens = [BOS] if add_special and self.add_bos else []
+        data = text.encode()
+        while data:
+            for token, piece in _SPECIAL.items():
+                if parse_special and data.startswith(piece):
+                    tokens.append(token)
+                    data = data[len(piece) :]
+                    break
+            else:
+                tokens.append(data[0])
+                data = data[1:]
+        return tokens
+
+    def piece(self, token: int, *, special: bool = True) -> bytes:
+        if token in _SPECIAL:
+            return _SPECIAL[token] if special else b""
+        return bytes([token])
+
+
+def make_info(**changes: Any) -> ModelInfo:
+    info = ModelInfo(
+        path="/models/tiny.gguf",
+        description="tiny",
+        ftype="all F32",
+        size_bytes=1000,
+        n_params=500,
+        n_ctx=512,
+        n_ctx_slot=256,
+        n_ctx_train=2048,
+        n_embd=64,
+        n_vocab=FakeVocab.n_tokens,
+        vocab_type=1,
+        vocab_kind="spm",
+        n_slots=2,
+        bos_token="<s>",
+        eos_token="</s>",
+        chat_template=None,
+        chat_templates={},
+        library="b11549-86a2835",
+        devices=("CPU",),
+        n_threads=1,
+    )
+    return dataclasses.replace(info, **changes)
+
+
+def make_settings(**changes: Any) -> Settings:
+    return dataclasses.replace(Settings(), **changes)
+
+
+def delta(text: str, tokens: Sequence[int] = (), **changes: Any) -> Delta:
+    values = {"probs": (), "n_decoded": 1, "timings": Timings()} | changes
+    return Delta(text=text, tokens=tuple(tokens), **values)
+
+
+def progress_delta(total: int, cache: int, processed: int) -> Delta:
+    return delta("", progress=Progress(total, cache, processed, 1.5), n_decoded=0)
+
+
+def text_deltas(text: str) -> list[Delta]:
+    """Return one delta for each character, with its bytes as tokens."""
+    return [
+        delta(char, char.encode(), n_decoded=n) for n, char in enumerate(text, start=1)
+    ]
+
+
+def token_probs(piece: bytes, value: float = -0.5, n_top: int = 2) -> TokenProbs:
+    top = tuple((i, bytes([97 + i]), -0.5 - i) for i in range(n_top))
+    return TokenProbs(piece[0], piece, value, top)
+
+
+def result(**changes: Any) -> Result:
+    values: dict[str, Any] = {
+        "finish": FinishReason.LENGTH,
+        "stopping_word": "",
+        "n_prompt": 5,
+        "n_decoded": 3,
+        "n_cached": 2,
+        "n_tokens_in_slot": 8,
+        "truncated": False,
+        "has_new_line": False,
+        "timings": Timings(2, 3, 30.0, 3, 20.0),
+        "id_slot": 1,
+        "seed": 42,
+    }
+    return Result(**(values | changes))
+
+
+Script = Callable[[GenerationRequest], tuple[Sequence[Delta], Result | None]]
+
+
+class FakeEngine:
+    """Answers every request from `script`, or leaves it to the test (``script=None``).
+
+    Attributes:
+        requests: What was submitted, in order.
+        generations: Their logs.
+        cancelled: Those that somebody cancelled.
+    """
+
+    def __init__(
+        self,
+        text: str = "abc",
+        *,
+        script: Script | None = None,
+        is_manual: bool = False,
+        info: ModelInfo | None = None,
+        vocab: FakeVocab | None = None,
+    ) -> None:
+        self.state = EngineState.READY
+        self.failure: BaseException | None = None
+        self.load_progress = 1.0
+        self.info = info or make_info()
+        self.vocab = vocab or FakeVocab()
+        self.requests: list[GenerationRequest] = []
+        self.generations: list[Generation] = []
+        self.cancelled: list[Generation] = []
+        self.refusal: Exception | None = None
+        self.slot_states = [SlotState(i, 256, False) for i in range(self.info.n_slots)]
+        self.rendered: list[tuple[str, list[tuple[str, str]]]] = []
+        self._script = script or (lambda request: _scripted(text, request))
+        self._is_manual = is_manual
+        self._ids = count()
+
+    def submit(self, request: GenerationRequest) -> Generation:
+        return self.submit_many([request])[0]
+
+    def submit_many(self, requests: Sequence[GenerationRequest]) -> list[Generation]:
+        self._refuse(requests)
+        return [self._start(request) for request in requests]
+
+    def slots(self) -> list[SlotState]:
+        return self.slot_states
+
+    def render_legacy(
+        self,
+        template: str,
+        messages: Sequence[tuple[str, str]],
+        *,
+        add_generation_prompt: bool = True,
+    ) -> str:
+        self.rendered.append((template, list(messages)))
+        if template not in ("chatml", "llama3"):
+            raise TemplateError(f"unknown template {template}")
+        lines = [f"[{template}:{role}]{content}" for role, content in messages]
+        return "".join(lines) + ("[assistant]" if add_generation_prompt else "")
+
+    def _refuse(self, requests: Sequence[GenerationRequest]) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        if self.state is EngineState.LOADING:
+            raise EngineLoading("Loading model")
+        if self.state is not EngineState.READY:
+            raise EngineStopped("the server is shutting down")
+        for request in requests:
+            n = len(request.prompt_tokens)
+            if n >= self.info.n_ctx_slot:
+                raise PromptTooLong(n, self.info.n_ctx_slot)
+
+    def _start(self, request: GenerationRequest) -> Generation:
+        generation = Generation(next(self._ids), request, self._on_cancel)
+        self.requests.append(request)
+        self.generations.append(generation)
+        if not self._is_manual:
+            deltas, end = self._script(request)
+            for each in deltas:
+                generation.append(each, None)
+            if end is not None:
+                generation.append(None, end)
+        return generation
+
+    def _on_cancel(self, generation: Generation) -> None:
+        self.cancelled.append(generation)
+
+
+def _scripted(text: str, request: GenerationRequest) -> tuple[list[Delta], Result]:
+    text = text if request.max_tokens < 0 else text[: request.max_tokens]
+    deltas = text_deltas(text)
+    n_prompt = len(request.prompt_tokens)
+    return deltas, result(n_decoded=len(deltas), n_prompt=n_prompt)
