@@ -289,8 +289,20 @@ def _parser() -> argparse.ArgumentParser:
         "upstream.json",
     )
     default_output = repository_root() / "llamactypes" / "lib"
-    parser.add_argument("--output", metavar="DIR", default=str(default_output))
-    parser.add_argument("--jobs", "-j", type=_positive, default=_default_jobs())
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        default=str(default_output),
+        help="where the libraries go; default: llamactypes/lib",
+    )
+    parser.add_argument(
+        "--jobs",
+        "-j",
+        type=_positive,
+        metavar="N",
+        default=_default_jobs(),
+        help="compilers at a time; default: the cores this process may use",
+    )
     parser.add_argument("--clean", action="store_true", help="start afresh")
     parser.add_argument(
         "--with-peers",

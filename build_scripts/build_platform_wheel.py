@@ -44,9 +44,19 @@ def main(arguments: list[str] | None = None) -> int:
     summary = (__doc__ or "").partition("\n")[0]
     parser = argparse.ArgumentParser(description=summary)
     default_library = repository_root() / "llamactypes" / "lib"
-    parser.add_argument("--library", metavar="DIR", default=str(default_library))
+    parser.add_argument(
+        "--library",
+        metavar="DIR",
+        default=str(default_library),
+        help="a finished build; default: llamactypes/lib",
+    )
     default_output = repository_root() / "dist"
-    parser.add_argument("--output", metavar="DIR", default=str(default_output))
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        default=str(default_output),
+        help="where the wheel goes; default: dist",
+    )
     options = parser.parse_args(arguments)
     try:
         print(make_wheel(Path(options.library), Path(options.output)))
