@@ -1,0 +1,130 @@
+"""The commands beside ``serve``: run, info, doctor, version, help."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.server_process import ROOT, clean_environment
+
+
+def call(
+    *words: str, module: str = "api", stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", module, *words],
+        capture_output=True,
+        text=True,
+        input=stdin,
+        timeout=120,
+        cwd=ROOT,
+        env=clean_environment(),
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def test_run_answers_with_the_chat_template(smollm2_path: Path) -> None:
+    done = call(
+        "run",
+        "-m",
+        str(smollm2_path),
+        "-p",
+        "What is the capital of France?",
+        "--temp",
+        "0",
+        "-n",
+        "24",
+    )
+    assert done.returncode == 0
+    assert "Paris" in done.stdout
+    assert "tokens" in done.stderr
+
+
+def test_run_continues_a_piped_prompt_when_raw(stories_model_path: Path) -> None:
+    done = call(
+        "run",
+        "-m",
+        str(stories_model_path),
+        "--raw",
+        "-n",
+        "16",
+        "--temp",
+        "0",
+        stdin="Once upon a time",
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith(", there was")
+
+
+def test_run_without_a_model_says_how_to_name_one() -> None:
+    done = call("run", "-p", "x")
+    assert done.returncode == 2
+    assert "--demo" in done.stderr
+
+
+def test_info_shows_the_facts_of_a_file(smollm2_path: Path) -> None:
+    done = call("info", str(smollm2_path))
+    assert done.returncode == 0
+    for fact in (
+        "134.5 M parameters",
+        "Q4_1",
+        "8192 tokens",
+        "49152 tokens",
+        "general.architecture = llama",
+    ):
+        assert fact in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [(("info",), 2), (("info", "no.gguf"), 1)]
+)
+def test_info_refuses_what_is_no_file(words: tuple[str, ...], status: int) -> None:
+    done = call(*words)
+    assert done.returncode == status
+    assert done.stderr.startswith("error: ")
+
+
+def test_doctor_names_the_library_and_the_devices() -> None:
+    done = call("doctor", module="llamactypes")
+    assert done.returncode == 0
+    assert "libllama" in done.stdout
+    assert "CPU" in done.stdout
+
+
+def test_doctor_fails_when_no_library_is_usable(tmp_path: Path) -> None:
+    done = call("doctor", "--library", str(tmp_path))
+    assert done.returncode == 1
+    assert str(tmp_path) in done.stdout
+
+
+def test_version_and_help_are_printed() -> None:
+    assert call("--version").stdout.startswith("llamactypes ")
+    assert "--ctx-size" in call("serve", "--help").stdout
+    assert "--list-devices" in call("run", "--help").stdout
+
+
+def test_devices_are_listed() -> None:
+    done = call("serve", "--list-devices")
+    assert done.returncode == 0
+    assert "CPU" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("srve",), "did you mean serve?"),
+        (("-m", "x.gguf"), "llamactypes serve -m"),
+        ((), "usage: llamactypes"),
+    ],
+)
+def test_wrong_command_is_refused_with_a_hint(
+    words: tuple[str, ...], message: str
+) -> None:
+    done = call(*words)
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -1,0 +1,171 @@
+"""Ending at any moment: status 0, in time, in order, without a traceback."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.server.conftest import EIGHT_SLOTS, StartServer
+from tests.support.server_process import ServerProcess, elapsed_s
+from tests.support.streams import ENDLESS, StreamReader
+from tests.support.waiting import eventually
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def assert_clean_end(server: ServerProcess) -> None:
+    assert "Traceback" not in server.err
+    assert "Traceback" not in server.out
+    freed = [
+        server.err.find(f"{what} freed") for what in ("context", "model", "backend")
+    ]
+    assert freed == sorted(freed)
+    assert freed[0] >= 0, server.err
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_stop_ends_at_once_when_idle(
+    start_server: StartServer, tiny_model_path: Path, number: int
+) -> None:
+    server = start_server("-m", str(tiny_model_path), "--port", "0")
+    server.wait_ready()
+    since = time.monotonic()
+    assert server.stop(number) == 0
+    assert elapsed_s(since) < 2
+    assert_clean_end(server)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_stop_ends_when_not_listening_yet(
+    start_server: StartServer, tiny_model_path: Path, number: int
+) -> None:
+    server = start_server("-m", str(tiny_model_path), "--port", "0")
+    server.wait_handlers()
+    assert server.stop(number) == 0
+    assert "Traceback" not in server.err
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_stop_ends_while_loading(
+    start_server: StartServer, smollm2_path: Path, number: int
+) -> None:
+    server = start_server("-m", str(smollm2_path), "--port", "0", "--load-mode", "none")
+    server.wait_listening()
+    assert server.stop(number) == 0
+    assert "ready on" not in server.out
+    assert "Traceback" not in server.err
+
+
+def test_stop_is_not_delayed_by_idle_connections(
+    start_server: StartServer, tiny_model_path: Path
+) -> None:
+    server = start_server("-m", str(tiny_model_path), "--port", "0")
+    server.wait_ready()
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as idle:
+        idle.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert idle.recv(12) == b"HTTP/1.1 200"
+        since = time.monotonic()
+        assert server.stop() == 0
+        assert elapsed_s(since) < 2
+
+
+def test_stop_ends_eight_endless_streams_with_an_error_event(
+    start_server: StartServer, stories_model_path: Path
+) -> None:
+    server = start_server(
+        "-m",
+        str(stories_model_path),
+        "--port",
+        "0",
+        *EIGHT_SLOTS,
+        "--shutdown-timeout",
+        "0.5",
+    )
+    server.wait_ready()
+    readers = [StreamReader(server.url + "/completion", ENDLESS) for _ in range(8)]
+    eventually(lambda: all(len(reader.events) > 3 for reader in readers), within_s=20)
+    assert server.stop(within_s=6) == 0
+    for reader in readers:
+        reader.join()
+        assert reader.has_error
+        assert reader.failure is None
+    assert_clean_end(server)
+
+
+def test_stop_lets_a_stream_finish_within_the_drain_time(
+    start_server: StartServer, stories_model_path: Path
+) -> None:
+    server = start_server(
+        "-m", str(stories_model_path), "--port", "0", "--shutdown-timeout", "20"
+    )
+    server.wait_ready()
+    body = ENDLESS | {"n_predict": 1500}
+    reader = StreamReader(server.url + "/completion", body)
+    eventually(lambda: len(reader.events) > 3)
+    assert server.stop(within_s=20) == 0
+    reader.join()
+    assert reader.has_finish
+    assert not reader.has_error
+    assert_clean_end(server)
+
+
+def test_stop_refuses_requests_on_open_connections_while_draining(
+    start_server: StartServer, stories_model_path: Path
+) -> None:
+    server = start_server(
+        "-m",
+        str(stories_model_path),
+        "--port",
+        "0",
+        *EIGHT_SLOTS,
+        "--shutdown-timeout",
+        "2",
+    )
+    server.wait_ready()
+    reader = StreamReader(server.url + "/completion", ENDLESS)
+    eventually(lambda: len(reader.events) > 3)
+    server.send()
+    eventually(lambda: server.status("/health") == 0)
+    assert server.wait_exit(within_s=8) == 0
+    reader.join()
+    assert reader.has_error
+
+
+def test_second_signal_ends_at_once(
+    start_server: StartServer, stories_model_path: Path
+) -> None:
+    server = start_server(
+        "-m",
+        str(stories_model_path),
+        "--port",
+        "0",
+        *EIGHT_SLOTS,
+        "--shutdown-timeout",
+        "60",
+    )
+    server.wait_ready()
+    reader = StreamReader(server.url + "/completion", ENDLESS)
+    eventually(lambda: len(reader.events) > 3)
+    server.send()
+    eventually(lambda: "stopping" in server.err)
+    since = time.monotonic()
+    assert server.stop() == 1
+    assert elapsed_s(since) < 1
+    reader.join()
+
+
+def test_server_starts_and_stops_again_on_the_same_port(
+    start_server: StartServer, tiny_model_path: Path
+) -> None:
+    server = start_server("-m", str(tiny_model_path), "--port", "0")
+    server.wait_ready()
+    port = server.url.rpartition(":")[2]
+    assert server.stop() == 0
+    again = start_server("-m", str(tiny_model_path), "--port", port)
+    again.wait_ready()
+    assert again.stop() == 0

@@ -1,0 +1,143 @@
+"""Many and difficult clients: progress, disconnects, limits, the official SDK."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from tests.server.conftest import EIGHT_SLOTS, StartServer
+from tests.support.server_process import ServerProcess
+from tests.support.streams import ENDLESS, StreamReader
+from tests.support.waiting import eventually
+
+CHAT = [{"role": "user", "content": "Tell me a story"}]
+
+
+@contextlib.contextmanager
+def raw_request(server: ServerProcess, path: str, body: Any) -> Iterator[socket.socket]:
+    """A client that sent its request and has read nothing."""
+    host, port = server.url.removeprefix("http://").split(":")
+    text = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(text)}\r\n\r\n"
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.settimeout(10)
+        client.connect((host, int(port)))
+        client.sendall(head.encode() + text)
+        yield client
+
+
+def test_eight_streams_all_progress_at_once(server: ServerProcess) -> None:
+    readers = [StreamReader(server.url + "/completion", ENDLESS) for _ in range(8)]
+    try:
+        eventually(lambda: all(len(r.events) > 20 for r in readers), within_s=30)
+        assert not any(reader.has_finish for reader in readers)
+    finally:
+        for reader in readers:
+            reader.close()
+    eventually(lambda: server.n_busy_slots() == 0)
+
+
+def test_openai_client_gets_a_reply_and_a_stream(server: ServerProcess) -> None:
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="none") as client:
+        reply = client.chat.completions.create(
+            model="any",
+            messages=CHAT,
+            max_tokens=8,  # type: ignore[arg-type]
+        )
+        assert reply.choices[0].finish_reason in ("length", "stop")
+        assert reply.usage
+        assert reply.usage.completion_tokens <= 8
+        stream = client.chat.completions.create(
+            model="any", messages=CHAT, max_tokens=8, stream=True,  # type: ignore[arg-type]
+            stream_options={"include_usage": True},
+        )  # fmt: skip
+        chunks = list(stream)
+    assert chunks[-1].usage
+    assert [c.choices[0].finish_reason for c in chunks if c.choices][-1]
+
+
+def test_json_replies_keep_the_connection(server: ServerProcess) -> None:
+    body = {"prompt": "Once", "n_predict": 2}
+    with raw_request(server, "/completion", body) as client:
+        for _ in range(2):
+            reply = client.recv(65536)
+            assert reply.startswith(b"HTTP/1.1 200")
+            assert b"Connection: close" not in reply
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_client_that_leaves_frees_its_slot(
+    server: ServerProcess, is_stream: bool
+) -> None:
+    body = ENDLESS | {"stream": is_stream}
+    with raw_request(server, "/completion", body):
+        eventually(lambda: server.n_busy_slots() == 1)
+    eventually(lambda: server.n_busy_slots() == 0, within_s=1)
+
+
+def test_client_that_leaves_during_a_long_prompt_frees_its_slot(
+    start_server: StartServer, smollm2_path: Path
+) -> None:
+    server = start_server("-m", str(smollm2_path), "--port", "0", "--no-warmup")
+    server.wait_ready()
+    body = {"prompt": "word " * 6000, "n_predict": 1}
+    with raw_request(server, "/completion", body):
+        eventually(lambda: server.n_busy_slots() == 1)
+    eventually(lambda: server.n_busy_slots() == 0, within_s=1)
+
+
+def test_health_answers_while_all_slots_and_the_queue_are_full(
+    start_server: StartServer, stories_model_path: Path
+) -> None:
+    server = start_server(
+        "-m", str(stories_model_path), "--port", "0", "-np", "1", "-c", "512",
+        "--context-shift", "--queue-size", "1",
+    )  # fmt: skip
+    server.wait_ready()
+    with (
+        raw_request(server, "/completion", ENDLESS | {"stream": False}),
+        raw_request(server, "/completion", ENDLESS | {"stream": False}),
+    ):
+        eventually(
+            lambda: server.post("/completion", {"prompt": "x"}).status_code == 429
+        )
+        assert server.status("/health") == 200
+
+
+def test_clients_that_never_read_are_dropped(
+    start_server: StartServer, stories_model_path: Path
+) -> None:
+    server = start_server(
+        "-m", str(stories_model_path), "--port", "0", *EIGHT_SLOTS, "--timeout", "1"
+    )
+    server.wait_ready()
+    loud = ENDLESS | {"n_probs": 20}
+    with (
+        raw_request(server, "/completion", loud),
+        raw_request(server, "/completion", loud),
+    ):
+        eventually(lambda: server.n_busy_slots() == 2)
+        eventually(lambda: server.err.count("read nothing") == 2, within_s=60)
+        eventually(lambda: server.n_busy_slots() == 0)
+        assert server.status("/health") == 200
+
+
+def test_body_over_the_limit_is_refused_in_json(
+    start_server: StartServer, tiny_model_path: Path
+) -> None:
+    server = start_server(
+        "-m", str(tiny_model_path), "--port", "0", "--max-body-size", "10K"
+    )
+    server.wait_ready()
+    reply = server.post("/tokenize", {"content": "x" * 20_000})
+    assert reply.status_code == 413
+    assert reply.json()["error"]["message"]
