@@ -1,0 +1,1 @@
+"""Our server against its peers: same model, library, threads and work, in one run."""
