@@ -88,8 +88,9 @@ def _structures(headers: CHeaders, declared: Declared) -> Iterator[str]:
 
 def _layouts(declared: Declared) -> Iterator[str]:
     yield "The pin's header proves 168. The 160 layout is compiled from that header"
-    yield "without `moe_cache_size`, the one field that came in between; with"
-    yield "`--source-160 DIR` it is also proved against real headers of that age."
+    yield "without `moe_cache_size`, the one field that came in between. Where a source"
+    yield "of that age is at hand (`--source-160`, or fetched before) the checker also"
+    yield "proves every structure and function against it, and prints so."
     yield ""
     for layout, kind in declared.context_layouts.items():
         fields = [name for name, *_ in kind._fields_]

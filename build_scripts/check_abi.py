@@ -22,7 +22,7 @@ from abi_headers import CHeaders, HeaderError, HeaderSet, read_headers  # noqa: 
 from abi_proofs import Declared, declared_by_bindings, prove  # noqa: E402
 from abi_report import render  # noqa: E402
 
-__all__ = ("REPORT", "check", "header_set", "main")
+__all__ = ("REPORT", "check", "check_160", "compare", "header_set", "main")
 
 REPORT = Path(__file__).resolve().parent / "abi_report.md"
 
@@ -64,18 +64,17 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         source = options.source or _pinned_source()
         headers, problems = check(source, declared)
-        if options.source_160:
-            problems += check_160(options.source_160, declared)
+        older = options.source_160 or _fetched_160()
+        problems += check_160(older, declared) if older else []
     except HeaderError as error:
         problems = [str(error)]
     if not problems:
-        problems = _compare(render(headers, declared), write=options.write)
+        problems = compare(render(headers, declared), write=options.write)
     for problem in problems:
         print(problem, file=sys.stderr)
     if not problems:
         print(f"{len(declared.functions)} functions proved against {source}")
-        if options.source_160:
-            print(f"layout 160 proved against {options.source_160}")
+        print(f"layout 160 proved against {older or 'the pin without moe_cache_size'}")
     return 1 if problems else 0
 
 
@@ -87,7 +86,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--source-160",
         type=Path,
-        help="also prove the 160 layout against this llama.cpp tree (b10952 to b11434)",
+        help="llama.cpp tree of b10952 to b11434 that proves the 160 layout too "
+        "(default: one that fetch_upstream.py left in .build, if any)",
     )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument(
@@ -98,12 +98,20 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _pinned_source() -> Path:
-    from fetch_upstream import ensure_source  # only when no --source is given
+    from fetch_upstream import ensure_source
 
     return ensure_source()
 
 
-def _compare(report: str, *, write: bool) -> list[str]:
+def _fetched_160() -> Path | None:
+    from pin import build_root, read_pin
+
+    folders = (build_root() / "upstream" / s.build for s in read_pin().second_layout)
+    return next((path for path in folders if (path / "include").is_dir()), None)
+
+
+def compare(report: str, *, write: bool) -> list[str]:
+    """Return how `report` differs from the committed one; `write` replaces that."""
     if write:
         REPORT.write_text(report, encoding="utf-8")
         return []

@@ -218,9 +218,11 @@ def _missing(found: dict[str, NativeFunction]) -> Missing:
 def _absent(declaration: Declaration, library: str) -> NativeFunction:
     message = (
         f"{declaration.name} is not exported by {library} "
-        f"(expected in lib{declaration.library}). Install a newer library, for example "
-        "with: pip install 'llamactypes[cpu]', or build one with "
-        "build_scripts/build_libllama.py; `llamactypes doctor` lists what was found."
+        f"(expected in lib{declaration.library}). Install a fuller or newer library, for "
+        "example with: pip install 'llamactypes[cpu]', or build one with "
+        "build_scripts/build_libllama.py; `llamactypes doctor` lists what was found. "
+        "Functions of a backend that is loaded at run time come from "
+        "ggml_backend_reg_get_proc_address."
     )
 
     def absent(*_args: Any) -> Any:
