@@ -1,7 +1,7 @@
 """Ownership of native objects: freed once, children first, never before their users.
 
-The finaliser of a child holds its parent, so that a garbage-collection cycle cannot
-free a model before its context; parents know their children weakly.
+The finaliser of a child holds its parent's lifeline, so that a garbage-collection cycle
+cannot free a model before its context; parents know their children weakly.
 """
 
 from __future__ import annotations
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 HandleT = TypeVar("HandleT")
 
 _GATE_POLL_S = 0.001
+
+
+class Lifeline:
+    """The native object lives as long as this does; owner and views share it.
+
+    A view that held its owner, which holds the view, would be a cycle that only the
+    garbage collector can free; through the lifeline both go at the last reference.
+    """
+
+    __slots__ = ("__weakref__",)
 
 
 class NativeObject(Generic[HandleT]):
@@ -43,20 +53,28 @@ class NativeObject(Generic[HandleT]):
         """Take ownership of `handle`; ``free(handle, *held)`` runs exactly once.
 
         `free` must be a module function and `held` must not contain `self`: the
-        finaliser would keep this object alive for ever. `parent` is kept alive until
-        `free` has run.
+        finaliser would keep this object alive for ever. What `parent` owns is kept
+        alive until `free` has run.
         """
         self._handle = handle
-        # Keyed by id: a plain dict is copied in one step while other threads add.
+        # By id, weakly: a plain dict is copied in one step while other threads add.
         self._children: dict[int, weakref.ref[NativeObject[Any]]] = {}
+        self._lifeline = Lifeline()
+        # Never `parent` itself: if it refers to this object, neither would ever die.
+        parent_line = None if parent is None else parent._lifeline
         self._finalizer = weakref.finalize(
-            self, _run_free, free, (handle, *held), parent, id(self)
+            self._lifeline, _run_free, free, (handle, *held), parent_line
         )
         if parent is not None:
-            parent._children[id(self)] = weakref.ref(self)
+            parent._adopt(self)
             if parent.closed:
                 self.close()
                 raise ClosedError(f"the {type(parent).__name__} was closed meanwhile")
+
+    def _adopt(self, child: NativeObject[Any]) -> None:
+        children = self._children
+        key = id(child)
+        children[key] = weakref.ref(child, lambda _: children.pop(key, None))
 
     @property
     def raw(self) -> HandleT:
@@ -101,13 +119,10 @@ class NativeObject(Generic[HandleT]):
 def _run_free(
     free: Callable[..., None],
     arguments: tuple[object, ...],
-    parent: NativeObject[Any] | None,
-    key: int,
+    parent_line: Lifeline | None,
 ) -> None:
-    # The finaliser's reference keeps `parent` alive until `free` has run.
+    # The reference to `parent_line` is its purpose: the parent outlives `free`.
     free(*arguments)
-    if parent is not None:
-        parent._children.pop(key, None)
 
 
 class Gate:

@@ -104,7 +104,11 @@ class Context(NativeObject[C.llama_context_p]):
         self.n_batch: int = C.llama_n_batch(handle)
         self.n_ubatch: int = C.llama_n_ubatch(handle)
         self.n_seq_max: int = C.llama_n_seq_max(handle)
-        self.memory = Memory(self)
+
+    @property
+    def memory(self) -> Memory:
+        """A view of the KV cache; it keeps this context alive, therefore not kept."""
+        return Memory(self)
 
     # -- ownership -----------------------------------------------------------------
 

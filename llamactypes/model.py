@@ -92,7 +92,7 @@ class Model(NativeObject[C.llama_model_p]):
         self._own(handle, _free_model, self.path, gate)
         runtime.register_model(self)
         self._read_facts(handle)
-        self.vocab = Vocab(self, gate)
+        self.vocab = Vocab(handle, self._lifeline, gate)
 
     def _read_facts(self, handle: C.llama_model_p) -> None:
         self.description = read_string(C.llama_model_desc, handle) or ""
@@ -101,8 +101,10 @@ class Model(NativeObject[C.llama_model_p]):
         self.n_ctx_train: int = C.llama_model_n_ctx_train(handle)
         self.n_embd: int = C.llama_model_n_embd(handle)
         self.n_layer: int = C.llama_model_n_layer(handle)
-        self.n_head: int = C.llama_model_n_head(handle)
-        self.n_head_kv: int = C.llama_model_n_head_kv(handle)
+        # The library aborts when asked for the heads of a layer that was not read.
+        has_layers = self.n_layer > 0 and not self.params.vocab_only
+        self.n_head: int = C.llama_model_n_head(handle) if has_layers else 0
+        self.n_head_kv: int = C.llama_model_n_head_kv(handle) if has_layers else 0
         self.n_swa: int = C.llama_model_n_swa(handle)
         rope_type: int = C.llama_model_rope_type(handle)
         self.rope_type = _ROPE_TYPES.get(rope_type, "unknown")

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from llamactypes import bindings as C  # noqa: N812
-from llamactypes._handle import Gate
+from llamactypes._handle import Gate, Lifeline
 from llamactypes.errors import SymbolMissing, TokenizeError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from llamactypes.model import Model
 
 __all__ = ("Vocab",)
 
@@ -43,12 +41,12 @@ _int32_p = ctypes.POINTER(ctypes.c_int32)
 
 
 class Vocab:
-    """Made by `Model`; owns nothing and keeps its model alive."""
+    """Made by `Model`; owns nothing and keeps the native model alive."""
 
-    def __init__(self, model: Model, gate: Gate) -> None:
-        self._model = model
+    def __init__(self, model: C.llama_model_p, keep: Lifeline, gate: Gate) -> None:
+        self._keep = keep
         self._gate = gate
-        handle = C.llama_model_get_vocab(model.raw)
+        handle = C.llama_model_get_vocab(model)
         self._handle = handle
         self.n_tokens: int = C.llama_vocab_n_tokens(handle)
         self.type: int = C.llama_vocab_type(handle)
