@@ -1,0 +1,111 @@
+import pytest
+
+from llamactypes.errors import (
+    DecodeFatal,
+    EngineFailed,
+    EngineLoading,
+    EngineOverloaded,
+    EngineStopped,
+    KVCacheFull,
+    PromptTooLong,
+    SamplingError,
+    TokenizeError,
+)
+
+
+def refused(make_api, error, **body):
+    api = make_api()
+    api.engine.refusal = error
+    return api.post("/completion", {"prompt": "a", **body})
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind"),
+    [
+        (PromptTooLong(900, 256), 400, "exceed_context_size_error"),
+        (SamplingError("odd"), 400, "invalid_request_error"),
+        (TokenizeError("odd"), 400, "invalid_request_error"),
+        (EngineOverloaded("busy", 2.5), 429, "rate_limit_error"),
+        (EngineLoading("x"), 503, "unavailable_error"),
+        (EngineStopped("x"), 503, "unavailable_error"),
+        (EngineFailed("x"), 500, "server_error"),
+        (KVCacheFull("x", 1), 500, "server_error"),
+        (DecodeFatal("x", -3), 500, "server_error"),
+        (RuntimeError("secret detail"), 500, "server_error"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_exception_becomes_an_error_object(make_api, error, status, kind, stream):
+    reply = refused(make_api, error, stream=stream)
+    assert reply.status_code == status
+    assert reply.headers["content-type"] == "application/json; charset=utf-8"
+    assert reply.json["error"]["code"] == status
+    assert reply.json["error"]["type"] == kind
+
+
+def test_an_unexpected_exception_does_not_show_itself(make_api):
+    assert "secret" not in refused(make_api, RuntimeError("secret detail")).text
+
+
+def test_a_too_long_prompt_names_both_numbers(make_api):
+    error = refused(make_api, PromptTooLong(900, 256)).json["error"]
+    assert (error["n_prompt_tokens"], error["n_ctx"]) == (900, 256)
+    assert "exceeds the available context size" in error["message"]
+    assert error["param"] == "prompt"
+
+
+def test_an_overloaded_server_says_when_to_come_back(make_api):
+    reply = refused(make_api, EngineOverloaded("busy", 2.5))
+    assert reply.headers["retry-after"] == "3"
+
+
+def test_a_full_cache_says_what_llama_server_says(make_api):
+    error = refused(make_api, KVCacheFull("x", 1)).json["error"]
+    assert "Context size has been exceeded" in error["message"]
+
+
+@pytest.mark.parametrize("path", ["/completion", "/v1/chat/completions", "/tokenize"])
+def test_a_too_large_body_is_413(make_api, path):
+    api = make_api(max_body_bytes=20)
+    reply = api.post(path, {"prompt": "a" * 100})
+    assert reply.status_code == 413
+    assert reply.json["error"]["code"] == 413
+    assert "20 bytes" in reply.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[1]",
+        b'{"prompt":"\xb0\xa1"}',
+        b'{"prompt":"\\ud83d"}',
+        b'{"prompt":NaN}',
+        b"[" * 20000,
+        b'{"prompt":' + b"[" * 20000 + b"]" * 20000 + b"}",
+    ],
+)
+def test_a_broken_body_is_400_on_every_json_route(api, body):
+    for path in (
+        "/completion",
+        "/v1/completions",
+        "/v1/chat/completions",
+        "/tokenize",
+        "/detokenize",
+        "/apply-template",
+    ):
+        reply = api.post(path, body)
+        assert reply.status_code == 400, path
+        assert reply.json["error"]["type"] == "invalid_request_error"
+    assert api.post("/completion", {"prompt": "a"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [None, "text/plain", "application/x-www-form-urlencoded", "application/json"],
+)
+def test_the_content_type_does_not_matter(api, content_type):
+    headers = {"Content-Type": content_type} if content_type else {}
+    reply = api.post("/completion", {"prompt": "a"}, headers=headers)
+    assert reply.status_code == 200
