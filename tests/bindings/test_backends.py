@@ -136,6 +136,8 @@ def test_cuda_runtime_that_is_nowhere_is_a_warning_with_the_remedy(tmp_path):
 
 
 def test_library_without_any_backend_is_refused_with_a_reason(tmp_path, library):
+    if not library.backend_directories:
+        pytest.skip("this library has its backends linked in")
     for file in library.directory.glob("lib*.so*"):
         shutil.copy(file, tmp_path / file.name)
     if _loader.backend_files(tmp_path):

@@ -50,9 +50,12 @@ print(library.abi, answer)
 def run_python(
     code: str, *arguments: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `code` in a new interpreter that finds the project; wait at most 60 s."""
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
-    variables.setdefault("LLAMACTYPES_LIB", "")
+    """Run `code` in a new interpreter that finds the project; wait at most 60 s.
+
+    No library is named, whatever ``LLAMACTYPES_LIB`` says here.
+    """
+    ours = {"PYTHONPATH": str(ROOT), "LLAMACTYPES_LIB": ""}
+    variables = {**os.environ, **ours, **(environment or {})}
     return subprocess.run(
         [sys.executable, "-P", "-c", code, *arguments],
         env=variables,
