@@ -42,11 +42,12 @@ def create_app(
         engine: None: one is made from `settings`, starts to load at once, and stops
             with the process. A given one stays its owner's.
     """
-    settings = settings or Settings.from_environment()
     if engine is None:
-        from api.bootstrap import start_engine
+        from api.bootstrap import settings_of_process, start_engine
 
+        settings = settings or settings_of_process()
         engine = start_engine(settings)
+    settings = settings or Settings.from_environment()
     context = ServingContext(settings, engine)
     app: falcon.App[Any, Any] = falcon.App()
     app.req_options.strip_url_path_trailing_slash = True

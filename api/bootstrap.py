@@ -16,15 +16,37 @@ from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 
+from api.log_setup import set_up_logging
 from api.settings import Settings, SettingsError
 from llamactypes.engine import Engine
 
-__all__ = ("start_engine",)
+__all__ = ("check_model", "settings_of_process", "start_engine")
 
 logger = logging.getLogger("llamactypes.server")
 
 _FLUSH_S = 0.3
 """Between the end of the engine and of the loop, for last answers to be sent."""
+
+
+def settings_of_process() -> Settings:
+    """Return the settings of the environment, for a process that is ours to end.
+
+    Logging is set up unless somebody did. A wrong environment ends the process with a
+    message instead of a traceback, since the server that called us would print one.
+
+    Raises:
+        SystemExit: A variable cannot be used, or no model is named.
+    """
+    try:
+        settings = Settings.from_environment()
+        if not logging.getLogger().handlers:
+            set_up_logging(settings)
+        check_model(settings)
+    except SettingsError as error:
+        raise SystemExit(f"error: {error}") from None
+    for notice in settings.notices:
+        logger.warning("note: %s", notice)
+    return settings
 
 
 def start_engine(settings: Settings) -> Engine:

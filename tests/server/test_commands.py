@@ -28,21 +28,14 @@ def call(
     return done
 
 
-def test_run_answers_with_the_chat_template(smollm2_path: Path) -> None:
-    done = call(
-        "run",
-        "-m",
-        str(smollm2_path),
-        "-p",
-        "What is the capital of France?",
-        "--temp",
-        "0",
-        "-n",
-        "24",
-    )
-    assert done.returncode == 0
-    assert "Paris" in done.stdout
-    assert "tokens" in done.stderr
+def test_run_wraps_the_prompt_in_the_chat_template(stories_model_path: Path) -> None:
+    words = ("run", "-m", str(stories_model_path), "--temp", "0", "-n", "16")
+    prompt = ("-p", "Once upon a time")
+    bare = call(*words, *prompt, "--chat-template", "{{ messages[0]['content'] }}")
+    assert bare.returncode == 0
+    assert bare.stdout == call(*words, *prompt, "--raw").stdout
+    assert bare.stdout != call(*words, *prompt).stdout
+    assert "answer 16 tokens" in bare.stderr
 
 
 def test_run_continues_a_piped_prompt_when_raw(stories_model_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.conftest import StartServer
+from tests.server.test_stop import assert_clean_end
 from tests.support.server_process import ServerProcess, free_port
 from tests.support.streams import ENDLESS, StreamReader
 from tests.support.waiting import eventually
@@ -75,3 +76,12 @@ def test_waitress_serve_says_what_is_wrong_with_the_environment(
     assert server.wait_exit(within_s=20) != 0
     assert "none.gguf does not exist" in server.err
     assert "Traceback" not in server.err
+
+
+def test_waitress_serve_frees_in_order(
+    start_server: StartServer, tiny_model_path: Path
+) -> None:
+    server = start_waitress(start_server, tiny_model_path)
+    server.wait_ready()
+    assert server.stop(within_s=5) == 0
+    assert_clean_end(server)
