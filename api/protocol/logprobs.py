@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from llamactypes.engine.request import TokenProbs
@@ -79,6 +80,9 @@ class LegacyLogprobs:
     is_prob: bool
     offset: int = 0
     """Characters of the choice's text before the next token."""
+    _decoder: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
+    )
 
     def encode(self, probs: Iterable[TokenProbs]) -> dict[str, Any]:
         """Return ``{tokens, token_logprobs, top_logprobs, text_offset}``."""
@@ -95,7 +99,7 @@ class LegacyLogprobs:
                 {_legacy_text(p): self._value(v) for _, p, v in reversed(each.top)}
             )
             result["text_offset"].append(self.offset)
-            self.offset += len(token_text(each.piece))
+            self.offset += len(self._decoder.decode(each.piece))
         return result
 
     def _value(self, value: float) -> float:
