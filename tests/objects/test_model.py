@@ -14,7 +14,9 @@ def test_facts_are_those_of_the_file(model: Model) -> None:
     assert (model.n_head, model.n_head_kv) == (tiny_gguf.N_HEAD, tiny_gguf.N_HEAD_KV)
     assert model.n_ctx_train == tiny_gguf.N_CTX_TRAIN
     assert (model.has_decoder, model.has_encoder) == (True, False)
-    assert not (model.is_recurrent or model.is_hybrid or model.is_diffusion)
+    assert not model.is_recurrent
+    assert not model.is_hybrid
+    assert not model.is_diffusion
     assert model.n_params * 4 == model.size_bytes
     assert model.description.startswith("llama")
     assert model.ftype == "all F32"
@@ -101,7 +103,7 @@ def test_an_unknown_architecture_is_named(
 def test_unknown_parameters_are_refused_with_what_is_known(
     tiny_model_path: Path,
 ) -> None:
-    with pytest.raises(ModelLoadError, match="there are .*CPU"):
+    with pytest.raises(ModelLoadError, match=r"there are .*CPU"):
         Model(tiny_model_path, ModelParams(devices=("GPU9",)))
     with pytest.raises(ModelLoadError, match="layer"):
         Model(tiny_model_path, ModelParams(split_mode="diagonal"))
