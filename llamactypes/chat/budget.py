@@ -21,10 +21,10 @@ __all__ = ("MAX_SECONDS", "MAX_STEPS", "MAX_TEXT_CHARS", "RenderBudget")
 MAX_TEXT_CHARS = 32 * 1024 * 1024
 """Longest text a template may write or build in one expression, in characters."""
 
-MAX_STEPS = 2_000_000
+MAX_STEPS = 20_000_000
 """Loop iterations and calls of one rendering, all loops together."""
 
-MAX_SECONDS = 5.0
+MAX_SECONDS = 10.0
 """Wall time of one rendering."""
 
 _CLOCK_EVERY = 256
@@ -110,9 +110,10 @@ class RenderBudget:
     def check_method(self, method: Any, args: tuple[Any, ...]) -> None:
         """Refuse a call of a text method whose result would be too large."""
         method = getattr(method, "__wrapped__", method)  # the sandbox wraps `format`
-        owner, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
+        owner = getattr(method, "__self__", None)
         if not isinstance(owner, str):
             return
+        name = method.__name__
         if name in _PADDING_METHODS:
             self.check_padding(owner, args)
         elif name == "replace" and len(args) >= 2:
