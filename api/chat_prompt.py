@@ -37,9 +37,6 @@ class ChatPrompts:
             engine: Ready; gives the model's templates and the legacy renderer.
             jinja: Render Jinja templates; else libllama's built-in ones.
             override: Template text, or the name of a built-in one, from a flag.
-
-        Raises:
-            TemplateError: A template does not parse.
         """
         info = engine.info
         self._engine = engine
@@ -56,11 +53,6 @@ class ChatPrompts:
     def capabilities(self) -> dict[str, bool]:
         """What the template understands, as ``/props`` shows it."""
         return dict(_capabilities(CHATML if self._is_legacy else self.source))
-
-    def check(self) -> None:
-        """Compile the templates, so that a broken one is known before a request."""
-        if not self._is_legacy:
-            self._template(self.source)
 
     def render(self, conversation: Conversation) -> str:
         """Return the prompt text.

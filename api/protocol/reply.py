@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from api.protocol.options import CompletionOptions
-from api.protocol.prompt import detokenize
-from api.protocol.sampling_fields import Tokenizer
 from llamactypes.engine.request import Delta, FinishReason, Result, Timings, TokenProbs
 
 __all__ = (
@@ -42,7 +40,8 @@ class ReplyFacts:
     """Build of the native library."""
     options: CompletionOptions
     prompts: Sequence[tuple[int, ...]]
-    vocab: Tokenizer
+    prompt_texts: Sequence[str] = ()
+    """The prompts with their special tokens spelt out; empty: no reply shows them."""
     eog_tokens: Sequence[int] = ()
     n_top_shown: int | None = None
     """Alternatives that chat shows for each token; None: all."""
@@ -51,7 +50,7 @@ class ReplyFacts:
 
     def prompt_text(self, index: int) -> str:
         """Return the prompt of a choice with its special tokens."""
-        return detokenize(self.prompts[index // self.options.n_choices], self.vocab)
+        return self.prompt_texts[index // self.options.n_choices]
 
     def n_prompt(self, index: int) -> int:
         """Return the length of a choice's prompt in tokens."""

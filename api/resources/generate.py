@@ -38,9 +38,11 @@ class _Shape:
 
     reply: Callable[[ReplyFacts, Sequence[Choice]], Any]
     stream: Callable[[ReplyFacts], StreamFormat]
+    shows_prompt: bool = False
+    """Whether replies repeat the prompt, beyond the one under ``verbose``."""
 
 
-_NATIVE = _Shape(native_reply, NativeStream)
+_NATIVE = _Shape(native_reply, NativeStream, shows_prompt=True)
 _TEXT = _Shape(completion_reply, CompletionStream)
 _CHAT = _Shape(chat_reply, ChatStream)
 
@@ -65,7 +67,6 @@ class _Generating(Resource):
             fingerprint=info.library,
             options=read_options(body, context.option_defaults, vocab, info.n_slots),
             prompts=prompts,
-            vocab=vocab,
             eog_tokens=vocab.eog_tokens,
             n_top_shown=n_top_shown,
             echoes=echoes,
@@ -82,6 +83,10 @@ class _Generating(Resource):
         requests = facts.options.requests(list(facts.prompts))
         generations = self._context.engine.submit_many(requests)
         try:
+            # While the engine works, and while it surely has its vocabulary: a reply
+            # may be written after the engine was stopped.
+            if shape.shows_prompt or facts.options.verbose:
+                facts = replace(facts, prompt_texts=self._prompt_texts(facts))
             if facts.options.stream:
                 wait_started(generations, client)
                 _start_stream(resp, generations, facts, shape, client)
@@ -91,6 +96,10 @@ class _Generating(Resource):
         except BaseException:
             Reader(generations).cancel()
             raise
+
+    def _prompt_texts(self, facts: ReplyFacts) -> list[str]:
+        vocab = self._context.engine.vocab
+        return [detokenize(prompt, vocab) for prompt in facts.prompts]
 
 
 def _start_stream(
