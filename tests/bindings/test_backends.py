@@ -53,6 +53,15 @@ def test_backend_files_leaves_out_base_and_linked_backends(tmp_path):
     assert found == ["libggml-cpu-zen4.so"]
 
 
+def test_backend_directories_are_beside_libllama_and_in_bin_each_once(tmp_path):
+    for folder in ("lib", "bin"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "libggml-cpu.so").touch()
+    places = [tmp_path / "lib", tmp_path / "bin"]
+    assert list(_loader.backend_directories(places[0])) == places
+    assert list(_loader.backend_directories(places[1])) == places[1:]
+
+
 def test_backend_of_another_api_version_is_named(tmp_path, library):
     source = _BACKEND % 1 + "{ return registration; }"
     file = compile_library(tmp_path / "libggml-vulkan.so", source)
