@@ -63,7 +63,7 @@ class Flag:
     """One row of the flag table."""
 
     names: tuple[str, ...]
-    """As llama-server spells them; the longest is the one shown in messages."""
+    """As llama-server spells them, short forms first."""
     setting: str
     """Attribute of `Settings`, or ``engine.…`` / ``sampling.…`` for a nested one."""
     kind: Kind
@@ -91,8 +91,8 @@ class Flag:
 
     @property
     def title(self) -> str:
-        """The name used in messages and headings."""
-        return max(self.names, key=len)
+        """The name used in headings: the first long one."""
+        return next(name for name in self.names if name.startswith("--"))
 
 
 class _Details(TypedDict, total=False):

@@ -10,9 +10,47 @@ from itertools import groupby
 from api.flag_table import FLAGS
 from api.flags import Flag
 from api.settings import Settings
+from api.unsupported_flags import GROUPS
 
-__all__ = ("default_text", "flag_help", "flags_markdown")
+__all__ = ("cli_page", "default_text", "flag_help", "flags_markdown")
 
+_INTRODUCTION = """\
+# Command line
+
+`python -m api.help_text` writes this page from the table that the program itself reads.
+
+| command | does |
+|---|---|
+| `llamactypes serve -m FILE` | serves a model over HTTP; see [serving.md](serving.md) |
+| `llamactypes serve --demo` | the same with SmolLM2-135M-Instruct |
+| `llamactypes run -m FILE -p TEXT` | answers one prompt in the terminal as it streams |
+| `llamactypes info FILE` | shows what a GGUF file holds, without loading its weights |
+| `llamactypes doctor` | explains which native library is used, and why |
+| `llamactypes --version` | prints the version |
+
+`python -m llamactypes` is the same command. `run` wraps the prompt in the model's chat
+template unless `--raw` is given, reads it from standard input when neither `-p` nor
+`-f` is, and logs warnings only unless `-lv` says otherwise.
+
+Exit status: 0 done, or stopped by SIGTERM or SIGINT; 1 it failed; 2 the command line or
+the environment is wrong.
+
+## How flags are read
+
+- Names, short forms and environment variables are llama-server's where it has them.
+- `_` in a name is read as `-`; `--name value` and `--name=value` are the same.
+- The command line wins over the environment, the environment over the default.
+- Of repeated flags the last wins. `--api-key`, `--lora`, `--lora-scaled`,
+  `--logit-bias`, `--reverse-prompt` and `--dry-sequence-breaker` add up instead.
+- Lists are separated by commas.
+- A boolean variable is `true`, `1`, `on` or `enabled`, or `false`, `0`, `off` or
+  `disabled`. For a flag with a `--no-` form, the variable with `NO_` after `LLAMA_ARG_`
+  turns it off, whatever its value. An empty variable is not set.
+- A flag that changes nothing here is accepted with one line saying why. An unknown
+  flag, or one of llama-server's that is not served, ends the program with a hint.
+  Unknown variables that begin like ours get a line with the nearest name.
+"""
+_REFUSED = "## Flags of llama-server that are refused"
 _NO_DEFAULT = ("load_mode", "api_key_file")
 
 
@@ -61,6 +99,15 @@ def default_text(flag: Flag) -> str:
     return "" if value is None or dataclasses.is_dataclass(value) else str(value)
 
 
+def cli_page() -> str:
+    """Return docs/cli.md."""
+    refused = [
+        f"- {', '.join(f'`{name}`' for name in names.split())}: {why}."
+        for names, why in GROUPS
+    ]
+    return "\n".join((_INTRODUCTION, flags_markdown(), _REFUSED, "", *refused, ""))
+
+
 def flags_markdown() -> str:
     """Return the part of docs/cli.md that lists every flag."""
     lines: list[str] = []
@@ -96,3 +143,7 @@ def _facts(flag: Flag) -> list[str]:
     if flag.notice:
         facts.append(f"No effect: {flag.notice}.")
     return facts
+
+
+if __name__ == "__main__":
+    print(cli_page(), end="")

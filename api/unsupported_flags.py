@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ("UNSUPPORTED",)
+__all__ = ("GROUPS", "UNSUPPORTED")
 
 _DOWNLOAD = "models are not downloaded; give a local file with --model, or --demo"
 _CPU = "the system places threads; choose their number with --threads, or use taskset"
-_GROUPS: tuple[tuple[str, str], ...] = (
+GROUPS: tuple[tuple[str, str], ...] = (
     (
         "-hf -hfr --hf-repo -hff --hf-file -hft --hf-token -mu --model-url -dr "
         "--docker-repo -cl --cache-list --embd-gemma-default --fim-qwen-1.5b-default "
@@ -99,5 +99,5 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
 )
 
-UNSUPPORTED = {name: why for names, why in _GROUPS for name in names.split()}
+UNSUPPORTED = {name: why for names, why in GROUPS for name in names.split()}
 """Flag name → why it is refused and what to do instead."""
