@@ -20,6 +20,7 @@ PURE_ENGINE = tuple(
         "config",
         "logprobs",
         "metrics",
+        "plan",
         "prefix_cache",
         "request",
         "scheduler",

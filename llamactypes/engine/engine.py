@@ -1,9 +1,9 @@
 """The engine: one thread that owns the context, and doors for all the others.
 
     any thread      submit ──► mailbox ─┐                    ┌─► Generation log ──► read
-    engine thread                       └─► scheduler ⇄ runner ┘
+    engine thread                       └─► core: one step ────┘
 
-The engine thread alone touches the scheduler and the runner. Everyone else leaves
+The engine thread alone touches the core (scheduler and runner). Everyone else leaves
 messages in the mailbox and reads logs.
 """
 
@@ -24,21 +24,19 @@ from llamactypes.engine.config import (
     ModelInfo,
     SlotState,
 )
+from llamactypes.engine.core import Core
 from llamactypes.engine.gate import Gate
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.metrics import Meter
-from llamactypes.engine.request import FinishReason, GenerationRequest
-from llamactypes.engine.scheduler import Admission, Event, Plan, Scheduler
+from llamactypes.engine.request import GenerationRequest
 from llamactypes.engine.sequence import Sequence
 from llamactypes.errors import (
-    DecodeAborted,
     EngineError,
     EngineFailed,
     EngineLoading,
     EngineOverloaded,
     EngineStopped,
-    KVCacheFull,
     LlamaError,
     ModelLoadCancelled,
     PromptTooLong,
@@ -51,7 +49,6 @@ __all__ = ("Engine", "EngineState")
 logger = logging.getLogger("llamactypes.engine")
 
 _NEGATIVE_INFINITY = float("-inf")
-_INTERRUPTIBLE_TOKENS = 32
 _RETRY_AFTER_S = 1.0
 _HOUSEKEEPING_S = 1.0
 
@@ -85,7 +82,7 @@ class Engine:
         self._loaded: LoadedModel | None = None
         self._vocab: Vocab | None = None
         self._info: ModelInfo | None = None
-        self._scheduler: Scheduler | None = None
+        self._core: Core | None = None
         self._thread = threading.Thread(
             target=self._main, name="llamactypes-engine", daemon=True
         )
@@ -99,9 +96,6 @@ class Engine:
         self._n_live = 0
         self._live_lock = threading.Lock()
         self._stop_at: float | None = None
-        # Engine thread only, but for reading single values.
-        self._live: dict[int, tuple[Sequence, Generation]] = {}
-        self._interruptible: frozenset[int] = frozenset()
         self._meter = Meter()
         self._housekeeping_at = 0.0
 
@@ -199,11 +193,11 @@ class Engine:
 
     def slots(self) -> list[SlotState]:
         """Return one snapshot per slot; never waits for inference."""
-        return [] if self._scheduler is None else self._scheduler.slot_states()
+        return [] if self._core is None else self._core.scheduler.slot_states()
 
     def metrics(self) -> EngineMetrics:
         """Return the counters; never waits for inference."""
-        scheduler = self._scheduler
+        scheduler = self._core.scheduler if self._core else None
         n_running = len(scheduler.running) if scheduler else 0
         return self._meter.snapshot(
             requests_processing=n_running,
@@ -292,7 +286,7 @@ class Engine:
 
     def _on_cancel(self, generation: Generation) -> None:
         self._cancelled.append(generation)
-        if generation.id in self._interruptible:
+        if self._core is not None and generation.id in self._core.interruptible:
             self._interrupt()
         self._wake.set()
 
@@ -321,19 +315,9 @@ class Engine:
     def _open(self) -> None:
         """Load the model and declare the engine ready."""
         loaded = self._loaded = self._load(self.config, self._on_progress)
-        info = self._info = loaded.info
+        self._core = Core(self.config, loaded, self._meter, lambda: self._release(1))
         self._vocab = loaded.vocab
-        self._scheduler = Scheduler(
-            info.n_slots,
-            info.n_ctx_slot,
-            loaded.n_batch,
-            n_kv=info.n_ctx if self.config.is_unified else None,
-            similarity=self.config.slot_prompt_similarity,
-            context_shift=self.config.context_shift and loaded.can_shift,
-            n_keep_extra=int(loaded.vocab.add_bos),
-        )
-        if self.config.context_shift and not loaded.can_shift:
-            logger.warning("this model's memory cannot be shifted: no context shift")
+        self._info = loaded.info
         self.load_progress = 1.0
         with self._state_lock:
             if self.state is EngineState.LOADING:
@@ -348,144 +332,31 @@ class Engine:
 
     def _serve(self) -> None:
         """Step while there is work; sleep while there is none; end when stopped."""
-        assert self._scheduler is not None
+        assert self._core is not None
+        core = self._core
         while True:
             self._wake.clear()
-            self._read_mailbox()
-            if self._stop_at is not None and self._is_drained(self._stop_at):
+            self._read_mailbox(core)
+            if self._stop_at is not None and (
+                not core.has_work or time.monotonic() >= self._stop_at
+            ):
                 return
-            if not self._scheduler.has_work:
-                self._check_idle()
+            if core.has_work:
+                core.step()
+            else:
+                core.check_idle()
                 self._wake.wait()
-                continue
-            self._step()
 
-    def _is_drained(self, stop_at: float) -> bool:
-        assert self._scheduler is not None
-        return not self._scheduler.has_work or time.monotonic() >= stop_at
-
-    def _read_mailbox(self) -> None:
-        assert self._scheduler is not None
-        assert self._loaded is not None
+    def _read_mailbox(self, core: Core) -> None:
         while self._submitted:
-            sequence, generation, sampler = self._submitted.popleft()
-            self._live[sequence.id] = (sequence, generation)
-            self._loaded.runner.attach(sequence, sampler)
-            self._scheduler.submit(sequence)
+            core.add(*self._submitted.popleft())
         while self._cancelled:
-            generation = self._cancelled.popleft()
-            found = self._live.get(generation.id)
-            if found is not None:
-                self._deliver(self._scheduler.cancel(found[0]))
+            core.cancel(self._cancelled.popleft())
         now = time.monotonic()
-        if self._live and now >= self._housekeeping_at:
+        if core.has_work and now >= self._housekeeping_at:
             self._housekeeping_at = now + _HOUSEKEEPING_S
-            self._cancel_orphans(now)
-
-    def _cancel_orphans(self, now: float) -> None:
-        """End generations whose reader has gone without a word."""
-        limit_s = self.config.orphan_timeout_s
-        if limit_s <= 0:
-            return
-        for _, generation in tuple(self._live.values()):
-            if now - generation.last_read_at > limit_s:
-                logger.warning("request %d: nobody reads it, ended", generation.id)
-                generation.cancel()
-
-    def _step(self) -> None:
-        """Admit, plan, decode, apply."""
-        assert self._scheduler is not None
-        assert self._loaded is not None
-        scheduler, runner = self._scheduler, self._loaded.runner
-        for admission in scheduler.admit():
-            self._start(admission)
-        for shift in scheduler.shifts():
-            runner.shift(shift)
-        plan = scheduler.plan()
-        if not plan.chunks:
-            return
-        self._interruptible = _interruptible(plan)
-        started = time.perf_counter()
-        try:
-            sampled = runner.run(plan)
-        except KVCacheFull:
-            self._make_room()
-            return
-        except DecodeAborted:
-            self._resync(plan)
-            return
-        finally:
-            self._interruptible = frozenset()
-        now = time.perf_counter()
-        events = scheduler.apply(plan, sampled, now)
-        self._meter.count(plan, len(sampled), now - started)
-        for event in events:
-            self._deliver(event)
-
-    def _start(self, admission: Admission) -> None:
-        assert self._scheduler is not None
-        assert self._loaded is not None
-        slot, sequence = admission.slot.id, admission.sequence
-        kept = self._loaded.runner.forget(slot, admission.n_cached)
-        self._live[sequence.id][1].mark_started()
-        self._deliver(
-            self._scheduler.start(admission, kept, time.perf_counter()),
-        )
-        self._meter.count_cached(kept)
-
-    def _make_room(self) -> None:
-        assert self._scheduler is not None
-        assert self._loaded is not None
-        slot, event = self._scheduler.make_room()
-        self._loaded.runner.forget(slot.id, 0)
-        self._deliver(event)
-
-    def _resync(self, plan: Plan) -> None:
-        """After an interrupted decode, believe the library about what is computed."""
-        assert self._scheduler is not None
-        assert self._loaded is not None
-        runner = self._loaded.runner
-        for chunk in plan.chunks:
-            slot = chunk.sequence.slot
-            assert slot is not None
-            keep = self._scheduler.resync(chunk.sequence, runner.n_computed(slot))
-            self._scheduler.resync(chunk.sequence, runner.forget(slot, keep))
-
-    def _check_idle(self) -> None:
-        """Compare the books with the library's while nothing runs; mend and report."""
-        assert self._scheduler is not None
-        assert self._loaded is not None
-        self._scheduler.check_integrity()
-        for slot in self._scheduler.slots.slots:
-            found = self._loaded.runner.n_computed(slot.id)
-            if found != len(slot.tokens):
-                logger.error(
-                    "slot %d holds %d tokens in the KV cache, not %d: emptied",
-                    slot.id,
-                    found,
-                    len(slot.tokens),
-                )
-                self._meter.cache_repairs += 1
-                self._loaded.runner.forget(slot.id, 0)
-                slot.tokens = []
-
-    def _deliver(self, event: Event | None) -> None:
-        """Append to the sequence's log; bid farewell to a finished one."""
-        if event is None:
-            return
-        sequence, delta = event
-        if delta is None and sequence.result is None:
-            return
-        found = self._live.get(sequence.id)
-        if found is None:
-            return
-        if sequence.result is not None:
-            assert self._loaded is not None
-            del self._live[sequence.id]
-            self._loaded.runner.detach(sequence)
-            self._release(1)
-            self._meter.count_result(sequence.result)
-        found[1].append(delta, sequence.result)
+            if self.config.orphan_timeout_s > 0:
+                core.cancel_orphans(self.config.orphan_timeout_s)
 
     # -- the end ----------------------------------------------------------------------
 
@@ -507,29 +378,12 @@ class Engine:
         self._ready.set()
         if self._loaded is not None:
             self._gate.close()
-            self._end_all()
+            if self._core is not None:
+                self._read_mailbox(self._core)
+                self._core.end_all(self._refusal())
             self._loaded.close()
             self._loaded = None
         with self._state_lock:
             if self.state is not EngineState.FAILED:
                 self.state = EngineState.STOPPED
         logger.info("engine stopped")
-
-    def _end_all(self) -> None:
-        """End every generation, those still in the mailbox included."""
-        assert self._loaded is not None
-        if self._scheduler is None:
-            return
-        self._read_mailbox()
-        error = self._refusal()
-        for sequence, _ in tuple(self._live.values()):
-            self._deliver(self._scheduler.end(sequence, FinishReason.ERROR, error))
-
-
-def _interruptible(plan: Plan) -> frozenset[int]:
-    """Return the sequences for whose end a decode is worth losing: long prompts."""
-    return frozenset(
-        chunk.sequence.id
-        for chunk in plan.chunks
-        if chunk.n_tokens >= _INTERRUPTIBLE_TOKENS
-    )

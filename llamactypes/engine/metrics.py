@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from llamactypes.engine.config import EngineMetrics
+from llamactypes.engine.plan import Plan
 from llamactypes.engine.request import FinishReason, Result
-from llamactypes.engine.scheduler import Plan
 
 __all__ = ("Meter",)
 

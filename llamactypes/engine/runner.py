@@ -7,8 +7,8 @@ from typing import Protocol
 from llamactypes.batch import Batch
 from llamactypes.context import AbortFlag, Context
 from llamactypes.engine.logprobs import top_logprobs
+from llamactypes.engine.plan import Plan, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
-from llamactypes.engine.scheduler import Plan, Sampled, Shift
 from llamactypes.engine.sequence import Sequence
 from llamactypes.sampling import SamplerChain
 from llamactypes.vocab import Vocab

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llamactypes.engine.config import EngineConfig, ModelInfo
-from llamactypes.engine.scheduler import Plan, Sampled, Shift
+from llamactypes.engine.plan import Plan, Sampled, Shift
 from llamactypes.errors import LlamaError, ModelLoadCancelled
 
 __all__ = ("FakeModel", "FakeRunner", "FakeSampler", "FakeVocab")

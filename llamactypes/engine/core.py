@@ -1,0 +1,184 @@
+"""What the engine does in one step, and whom it tells. Engine thread only.
+
+admit ─► plan ─► decode and sample ─► apply ─► deliver
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from llamactypes.engine.config import EngineConfig
+from llamactypes.engine.generation import Generation
+from llamactypes.engine.loader import LoadedModel
+from llamactypes.engine.metrics import Meter
+from llamactypes.engine.plan import Admission, Event, Plan
+from llamactypes.engine.request import FinishReason
+from llamactypes.engine.scheduler import Scheduler
+from llamactypes.engine.sequence import Sequence
+from llamactypes.errors import DecodeAborted, KVCacheFull, LlamaError
+from llamactypes.sampling import SamplerChain
+
+__all__ = ("Core",)
+
+logger = logging.getLogger("llamactypes.engine")
+
+_INTERRUPTIBLE_TOKENS = 32
+
+
+class Core:
+    """Scheduler, runner and the live generations, driven step by step.
+
+    `interruptible` and `scheduler`'s counters may be read from any thread.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        loaded: LoadedModel,
+        meter: Meter,
+        on_end: Callable[[], None],
+    ) -> None:
+        """Start without work; `on_end` is called after each generation's end."""
+        info = loaded.info
+        self.scheduler = Scheduler(
+            info.n_slots,
+            info.n_ctx_slot,
+            loaded.n_batch,
+            n_kv=info.n_ctx if config.is_unified else None,
+            similarity=config.slot_prompt_similarity,
+            context_shift=config.context_shift and loaded.can_shift,
+            n_keep_extra=int(loaded.vocab.add_bos),
+        )
+        if config.context_shift and not loaded.can_shift:
+            logger.warning("this model's memory cannot be shifted: no context shift")
+        self.interruptible: frozenset[int] = frozenset()
+        """Ids of those for whose end the running decode is worth losing."""
+        self._runner = loaded.runner
+        self._meter = meter
+        self._on_end = on_end
+        self._live: dict[int, tuple[Sequence, Generation]] = {}
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `step` has anything to do."""
+        return self.scheduler.has_work
+
+    def add(
+        self, sequence: Sequence, generation: Generation, sampler: SamplerChain
+    ) -> None:
+        """Take over a new request and its sampler."""
+        self._live[sequence.id] = (sequence, generation)
+        self._runner.attach(sequence, sampler)
+        self.scheduler.submit(sequence)
+
+    def cancel(self, generation: Generation) -> None:
+        """End a generation; nothing happens when it has ended."""
+        found = self._live.get(generation.id)
+        if found is not None:
+            self._deliver(self.scheduler.cancel(found[0]))
+
+    def cancel_orphans(self, limit_s: float) -> None:
+        """End generations that nobody has looked at for `limit_s` seconds."""
+        now = time.monotonic()
+        for _, generation in tuple(self._live.values()):
+            if now - generation.last_read_at > limit_s:
+                logger.warning("request %d: nobody reads it, ended", generation.id)
+                self.cancel(generation)
+
+    def end_all(self, error: LlamaError) -> None:
+        """End every generation with `error`."""
+        for sequence, _ in tuple(self._live.values()):
+            self._deliver(self.scheduler.end(sequence, FinishReason.ERROR, error))
+
+    def step(self) -> None:
+        """Admit, plan, decode, apply.
+
+        Raises:
+            DecodeError: Fatal; nothing more can be computed.
+        """
+        for admission in self.scheduler.admit():
+            self._start(admission)
+        for shift in self.scheduler.shifts():
+            self._runner.shift(shift)
+        plan = self.scheduler.plan()
+        if not plan.chunks:
+            return
+        self.interruptible = _interruptible(plan)
+        started = time.perf_counter()
+        try:
+            sampled = self._runner.run(plan)
+        except KVCacheFull:
+            self._make_room()
+            return
+        except DecodeAborted:
+            self._resync(plan)
+            return
+        finally:
+            self.interruptible = frozenset()
+        now = time.perf_counter()
+        events = self.scheduler.apply(plan, sampled, now)
+        self._meter.count(plan, len(sampled), now - started)
+        for event in events:
+            self._deliver(event)
+
+    def _start(self, admission: Admission) -> None:
+        slot, sequence = admission.slot.id, admission.sequence
+        kept = self._runner.forget(slot, admission.n_cached)
+        self._live[sequence.id][1].mark_started()
+        self._deliver(self.scheduler.start(admission, kept, time.perf_counter()))
+        self._meter.count_cached(kept)
+
+    def _make_room(self) -> None:
+        slot, event = self.scheduler.make_room()
+        self._runner.forget(slot.id, 0)
+        self._deliver(event)
+
+    def _resync(self, plan: Plan) -> None:
+        """After an interrupted decode, believe the library about what is computed."""
+        for chunk in plan.chunks:
+            slot = chunk.sequence.slot
+            assert slot is not None
+            keep = self.scheduler.resync(chunk.sequence, self._runner.n_computed(slot))
+            self.scheduler.resync(chunk.sequence, self._runner.forget(slot, keep))
+
+    def check_idle(self) -> None:
+        """Compare the books with the library's while nothing runs; mend and report."""
+        self.scheduler.check_integrity()
+        for slot in self.scheduler.slots.slots:
+            found = self._runner.n_computed(slot.id)
+            if found != len(slot.tokens):
+                logger.error(
+                    "slot %d holds %d tokens in the KV cache, not %d: emptied",
+                    slot.id,
+                    found,
+                    len(slot.tokens),
+                )
+                self._meter.cache_repairs += 1
+                self._runner.forget(slot.id, 0)
+                slot.tokens = []
+
+    def _deliver(self, event: Event | None) -> None:
+        """Append to the sequence's log; bid farewell to a finished one."""
+        if event is None:
+            return
+        sequence, delta = event
+        if delta is None and sequence.result is None:
+            return
+        generation = self._live[sequence.id][1]
+        if sequence.result is not None:
+            del self._live[sequence.id]
+            self._runner.detach(sequence)
+            self._meter.count_result(sequence.result)
+            self._on_end()
+        generation.append(delta, sequence.result)
+
+
+def _interruptible(plan: Plan) -> frozenset[int]:
+    """Return the sequences for whose end a decode is worth losing: long prompts."""
+    return frozenset(
+        chunk.sequence.id
+        for chunk in plan.chunks
+        if chunk.n_tokens >= _INTERRUPTIBLE_TOKENS
+    )

@@ -1,0 +1,70 @@
+"""What the scheduler says to the runner and hears from it: plain values. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llamactypes.engine.prefix_cache import Slot
+from llamactypes.engine.request import Delta, TokenProbs
+from llamactypes.engine.sequence import Sequence
+
+__all__ = ("Admission", "Chunk", "Event", "Plan", "Sampled", "Shift")
+
+Event = tuple[Sequence, Delta | None]
+"""Something a reader should see; a finished sequence has its ``result`` set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A waiting sequence got a slot that may hold its first `n_cached` tokens."""
+
+    sequence: Sequence
+    slot: Slot
+    n_cached: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Drop positions [keep, keep + discard) of a slot and move the rest down."""
+
+    slot: int
+    keep: int
+    discard: int
+    end: int
+    """First position after the slot's tokens, before the shift."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Tokens [start, start + n_tokens) of one sequence, computed in one decode."""
+
+    sequence: Sequence
+    start: int
+    n_tokens: int
+    wants_logits: bool
+    """The last token's logits are sampled from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One decode. The chunks' sizes sum to at most ``n_batch``."""
+
+    chunks: tuple[Chunk, ...]
+    n_generating: int
+    """How many chunks are one sampled token; they come first."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of all chunks."""
+        return sum(chunk.n_tokens for chunk in self.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The token chosen for a sequence whose chunk wanted logits."""
+
+    sequence: Sequence
+    token: int
+    piece: bytes
+    is_eog: bool
+    probs: TokenProbs | None = None
