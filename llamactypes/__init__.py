@@ -7,6 +7,7 @@ which can choose the library). Names load their module when first used.
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -118,6 +119,9 @@ __all__ = (
 )
 
 __version__ = "0.1.0"
+
+# A library prints nothing by itself: without this, Python shows warnings on stderr.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _MODULES = {
     "AbortFlag": "context",

@@ -1,7 +1,8 @@
 """Save and restore one sequence of a context's memory.
 
-A saved state fits only the same model, the same cache types and a library that writes
-the same format; the library recognises what does not fit.
+A saved state fits only the same model, the same cache types, as many separate caches
+(one when ``kv_unified`` or ``n_seq_max`` is 1, else ``n_seq_max``) and a library that
+writes the same format; the library recognises what does not fit.
 """
 
 from __future__ import annotations

@@ -29,9 +29,18 @@ def names_of(model: Model, **params: object) -> tuple[str, ...]:
         return tuple(name.lstrip("?") for name in chain.names())
 
 
-DEFAULT_NAMES = (
-    "penalties dry top-n-sigma top-k typical top-p min-p xtc temp-ext dist".split()  # noqa: SIM905
-)
+DEFAULT_NAMES = [
+    "penalties",
+    "dry",
+    "top-n-sigma",
+    "top-k",
+    "typical",
+    "top-p",
+    "min-p",
+    "xtc",
+    "temp-ext",
+    "dist",
+]
 
 
 @pytest.mark.parametrize(
