@@ -32,6 +32,14 @@ MAX_SOURCE_CHARS = 1024 * 1024
 
 _TEMPLATE_FILE = "<template>"
 _OPTIONAL = ("tools", "documents")
+_PYTHON_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    TypeError,
+    ValueError,
+)
 
 
 class ChatTemplate:
@@ -121,25 +129,23 @@ class ChatTemplate:
             "datetime": moment.strftime("%b %d %Y"),
             **(extra or {}),
         }
-        with self._errors_explained(), RenderBudget().active(), _present(now):
+        budget = RenderBudget()
+        with self._errors_explained(), budget.active(), _present(now):
             try:
-                return self._text(variables)
+                return self._text(variables, budget)
             except TypeError:
                 # Hugging Face gives None for absent tools, llama-server nothing at
                 # all; a template that loops over them unasked knows only the latter.
                 missing = [key for key in _OPTIONAL if variables[key] is None]
                 if not missing:
                     raise
-                return self._text(
-                    {k: v for k, v in variables.items() if k not in missing}
-                )
+                given = {k: v for k, v in variables.items() if k not in missing}
+                return self._text(given, budget)
 
-    def _text(self, variables: dict[str, Any]) -> str:
-        budget = RenderBudget.current()
+    def _text(self, variables: dict[str, Any], budget: RenderBudget) -> str:
         pieces = []
         for piece in self._template.generate(variables):
-            if budget is not None:
-                budget.write(piece)
+            budget.write(piece)
             pieces.append(piece)
         return "".join(pieces)
 
@@ -155,9 +161,7 @@ class ChatTemplate:
             raise self._failure("failed", error) from error
         except RecursionError as error:
             raise self._failure("failed", "it calls itself without end") from error
-        except (TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise self._failure("failed", error) from error
-        except (AttributeError, MemoryError) as error:
+        except _PYTHON_ERRORS as error:
             raise self._failure("failed", error) from error
 
     def _failure(self, verb: str, error: Exception | str) -> TemplateError:

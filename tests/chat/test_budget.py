@@ -56,7 +56,14 @@ def test_budget_refuses_an_operator_with_a_large_result(operator, left, right):
 
 @pytest.mark.parametrize(
     ("operator", "left", "right"),
-    [("+", 1, 2), ("*", "ab", 2), ("*", 2.5, 4), ("**", 2, -1), ("%", 7, 3)],
+    [
+        ("+", 1, 2),
+        ("*", "ab", 2),
+        ("*", 2.5, 4),
+        ("*", 2.5, 1.5),
+        ("**", 2, -1),
+        ("%", 7, 3),
+    ],
 )
 def test_budget_allows_an_operator_with_a_small_result(operator, left, right):
     RenderBudget(max_chars=5).check_operator(operator, left, right)
@@ -67,3 +74,8 @@ def test_budget_is_current_only_inside_its_block():
     with budget.active():
         assert RenderBudget.current() is budget
     assert RenderBudget.current() is None
+
+
+def test_the_environment_renders_without_a_budget():
+    source = "{{ 'a' * 2 ~ 'b'.upper() }}{% for i in 'cd' %}{{ i }}{% endfor %}"
+    assert make_environment().from_string(source).render() == "aaBcd"

@@ -162,6 +162,11 @@ def test_the_given_messages_are_not_changed():
             "messages[0].tool_calls",
         ),
         (
+            [{"role": "assistant", "tool_calls": [3]}],
+            "Expected messages[0].tool_calls[0] to be an object",
+            "messages[0].tool_calls[0]",
+        ),
+        (
             [{"role": "assistant", "tool_calls": [{"type": "code"}]}],
             "Unsupported tool call type",
             "messages[0].tool_calls[0].type",

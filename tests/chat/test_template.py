@@ -61,6 +61,8 @@ def test_smollm2_prompt_is_exactly_what_the_model_was_trained_on(smollm2_templat
         ("{{ '{0.__class__}'.format(1) }}", ""),
         ("{% generation %}text{% endgeneration %}", "text"),
         ("{{ dict(a=1) | tojson }}", '{"a": 1}'),
+        ("{{ dict.fromkeys('ab', 1) | tojson }}", '{"a": 1, "b": 1}'),
+        ("{{ messages | map(attribute='role') | tojson }}", '["user"]'),
         ("{{ 'x' ~ 1 ~ none ~ nothing }}", "x1None"),
         ("  {% if true %}\n  x\n  {% endif %}\n", "  x\n"),
         ("{% for tool in tools %}{{ tool }}{% endfor %}none", "none"),
@@ -127,6 +129,7 @@ def test_raise_exception_reaches_the_caller_as_it_is():
         ("{{ function('x') }}", "failed at line 1: 'function' is undefined"),
         ("{{ 1 + 'a' }}", "failed at line 1: unsupported operand"),
         ("{{ dict.__subclasses__() }}", "has no attribute '__subclasses__'"),
+        ("{{ nothing | tojson }}", "Undefined cannot be written as JSON"),
         ("{{ 1 / 0 }}", "failed at line 1: division by zero"),
         ("{% include 'file' %}", "failed at line 1: no loader"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "calls itself without end"),
@@ -150,6 +153,11 @@ def test_render_explains_a_failure_with_its_line(source, words):
 )
 def test_render_refuses_mutation_and_python_internals(source):
     assert " is not allowed at line 1: " in failure(source)
+
+
+def test_render_tells_a_type_error_from_an_absent_variable():
+    given = {"tools": [], "documents": []}
+    assert "'int' object is not iterable" in failure("{{ 5 | list }}", **given)
 
 
 def test_render_leaves_the_callers_messages_alone():
