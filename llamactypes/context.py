@@ -104,6 +104,10 @@ class Context(NativeObject[C.llama_context_p]):
         self.n_batch: int = C.llama_n_batch(handle)
         self.n_ubatch: int = C.llama_n_ubatch(handle)
         self.n_seq_max: int = C.llama_n_seq_max(handle)
+        self._has_memory = bool(C.llama_get_memory(handle))
+        # The library asserts that what attends to later tokens too fits one ubatch.
+        is_whole = not (self._has_memory and model.is_causal)
+        self._n_tokens_max = self.n_ubatch if is_whole else self.n_batch
 
     @property
     def memory(self) -> Memory:
@@ -147,8 +151,8 @@ class Context(NativeObject[C.llama_context_p]):
         C: llama.h `llama_decode`.
         """
         handle = self._use()
-        if not 0 < batch.n_tokens <= self.n_batch:
-            raise self._wrong_size(batch)
+        if not 0 < batch.n_tokens <= self._n_tokens_max:
+            raise _wrong_size(batch, self._n_tokens_max)
         code = C.llama_decode(handle, batch.raw)
         if code:
             raise DecodeError.from_code(code)
@@ -162,9 +166,10 @@ class Context(NativeObject[C.llama_context_p]):
         C: llama.h `llama_encode`.
         """
         handle = self._use()
-        # The library asserts that an encoder's batch fits one ubatch.
+        if self._has_memory and not self.model.has_encoder:
+            raise InvalidBatch("this model has no encoder; use decode()", -1)
         if not 0 < batch.n_tokens <= self.n_ubatch:
-            raise self._wrong_size(batch)
+            raise _wrong_size(batch, self.n_ubatch)
         code = C.llama_encode(handle, batch.raw)
         if code:
             raise DecodeError.from_code(code)
@@ -285,12 +290,12 @@ class Context(NativeObject[C.llama_context_p]):
         """The LoRA adapters in use, with their scales."""
         return self._adapters
 
-    def _wrong_size(self, batch: Batch) -> InvalidBatch:
-        return InvalidBatch(
-            f"the batch has {batch.n_tokens} tokens; this context takes 1 … "
-            f"{self.n_batch} (an encoder {self.n_ubatch})",
-            -1,
-        )
+
+def _wrong_size(batch: Batch, n_tokens_max: int) -> InvalidBatch:
+    return InvalidBatch(
+        f"the batch has {batch.n_tokens} tokens; this context takes 1 … {n_tokens_max}",
+        -1,
+    )
 
 
 def _create(model: Model, params: ContextParams) -> Any:

@@ -114,6 +114,7 @@ class Model(NativeObject[C.llama_model_p]):
         self.is_hybrid: bool = C.llama_model_is_hybrid(handle)
         self.is_diffusion: bool = C.llama_model_is_diffusion(handle)
         self.metadata = _read_metadata(handle)
+        self.is_causal = _is_causal(self.metadata)
         self.ftype = _read_ftype(handle)
 
     def chat_template(self, name: str | None = None) -> str | None:
@@ -250,6 +251,12 @@ def _read_metadata(handle: C.llama_model_p) -> dict[str, str]:
         if key is not None and value is not None:
             metadata[key] = value
     return metadata
+
+
+def _is_causal(metadata: dict[str, str]) -> bool:
+    """Whether a token attends only to earlier ones (embedding models: to all)."""
+    architecture = metadata.get("general.architecture", "")
+    return metadata.get(f"{architecture}.attention.causal") != "false"
 
 
 def _read_ftype(handle: C.llama_model_p) -> str:

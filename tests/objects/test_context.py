@@ -23,6 +23,7 @@ from llamactypes import (
 )
 from tests.objects.conftest import MakeContext
 from tests.objects.greedy import continue_greedily, prefill
+from tests.support import tiny_gguf
 
 
 def test_sizes_are_those_in_use(make_context: MakeContext) -> None:
@@ -89,6 +90,21 @@ def test_an_empty_or_too_large_batch_is_invalid(make_context: MakeContext) -> No
     batch.extend([1] * 33, 0, 0, last_logits=True)
     with pytest.raises(InvalidBatch, match="has 33 tokens"):
         context.decode(batch)
+
+
+def test_without_causal_attention_a_batch_must_fit_one_ubatch(tmp_path: Path) -> None:
+    tiny_gguf.write_model(tmp_path / "all.gguf", causal=False)
+    params = ContextParams(n_ctx=256, n_batch=64, n_ubatch=32, n_threads=1)
+    with Model(tmp_path / "all.gguf") as model, Context(model, params) as context:
+        prefill(context, [1] * 32)
+        with pytest.raises(InvalidBatch, match="takes 1 … 32"):
+            prefill(context, [1] * 33)
+
+
+def test_encoding_needs_an_encoder(context: Context, batch: Batch) -> None:
+    batch.add(1, 0, 0, True)
+    with pytest.raises(InvalidBatch, match="no encoder"):
+        context.encode(batch)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +260,7 @@ def test_an_abort_flag_ends_a_running_decode_from_another_thread(
         ({"pooling": "max"}, "pooling"),
         ({"rope_scaling": "cubic"}, "rope_scaling"),
         ({"type_v": "q8_0", "flash_attn": "off"}, "requires flash_attn"),
-        ({"n_ctx": 2**31 - 257}, "smaller n_ctx"),
+        ({"n_ctx": 2**31}, "n_ctx must be within 0 …"),
     ],
 )
 def test_impossible_parameters_are_named(

@@ -56,8 +56,8 @@ DEFAULT_NAMES = [
         ({"mirostat": 1}, ["temp", "mirostat"]),
         (
             {"mirostat": 2, "logit_bias": ((3, 1.0),)},
-            "logit-bias temp mirostat-v2".split(),
-        ),  # noqa: E501, SIM905
+            ["logit-bias", "temp", "mirostat-v2"],
+        ),
     ],
 )
 def test_the_chain_is_llama_cpp_s(

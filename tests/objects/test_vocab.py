@@ -126,6 +126,22 @@ def test_lone_surrogates_become_replacement_characters(
     assert vocab.detokenize(vocab.tokenize(text)) == expected
 
 
+def test_a_model_without_vocabulary_says_so(tmp_path: Path) -> None:
+    tiny_gguf.write_model(tmp_path / "none.gguf", has_vocabulary=False)
+    with Model(tmp_path / "none.gguf") as model:
+        vocab = model.vocab
+        assert (vocab.kind, vocab.bos, vocab.eog_tokens) == ("none", None, ())
+        for use in (
+            lambda: vocab.tokenize("a"),
+            lambda: vocab.piece(1),
+            lambda: vocab.detokenize([1]),
+            lambda: vocab.text(1),
+            lambda: vocab.attributes(1),
+        ):
+            with pytest.raises(TokenizeError, match="no vocabulary"):
+                use()
+
+
 def test_nul_characters_survive(any_model: Model) -> None:
     vocab = any_model.vocab
     assert vocab.detokenize(vocab.tokenize("a\0b")) == "a\0b"

@@ -50,8 +50,15 @@ def vocabulary() -> list[tuple[str, float, int]]:
     return tokens
 
 
-def write_model(path: Path, *, seed: int = 0, template: str | None = TEMPLATE) -> None:
-    """Write a llama model of about 300 kB with a SentencePiece vocabulary."""
+def write_model(
+    path: Path,
+    *,
+    seed: int = 0,
+    template: str | None = TEMPLATE,
+    causal: bool = True,
+    has_vocabulary: bool = True,
+) -> None:
+    """Write a llama model of about 500 kB with a SentencePiece vocabulary."""
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name("llamactypes tiny test model")
     writer.add_file_type(0)
@@ -63,7 +70,13 @@ def write_model(path: Path, *, seed: int = 0, template: str | None = TEMPLATE) -
     writer.add_head_count_kv(N_HEAD_KV)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(N_EMBD // N_HEAD)
-    _add_vocabulary(writer)
+    if not causal:
+        writer.add_causal_attention(False)
+    if has_vocabulary:
+        _add_vocabulary(writer)
+    else:
+        writer.add_tokenizer_model("none")
+        writer.add_vocab_size(len(vocabulary()))
     if template is not None:
         writer.add_chat_template(template)
     _add_tensors(writer, np.random.default_rng(seed))
