@@ -40,6 +40,7 @@ class NativeObject(Generic[HandleT]):
     closed, so that an `__init__` that raises leaves nothing behind.
     """
 
+    _closes_after_siblings = False
     _handle: HandleT | None = None
     _finalizer: weakref.finalize[..., Any] | None = None
 
@@ -97,10 +98,10 @@ class NativeObject(Generic[HandleT]):
         """Free the native object, its children first; a second call does nothing."""
         if self._finalizer is None:
             return
-        for reference in list(self._children.values()):
-            child = reference()
-            if child is not None:
-                child.close()
+        found = [reference() for reference in list(self._children.values())]
+        children = [child for child in found if child is not None]
+        for child in sorted(children, key=lambda one: one._closes_after_siblings):
+            child.close()
         self._handle = None
         self._finalizer()
 

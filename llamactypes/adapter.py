@@ -28,6 +28,8 @@ class LoraAdapter(NativeObject[C.llama_adapter_lora_p]):
     Closing it takes it out of the contexts that use it, on their thread.
     """
 
+    _closes_after_siblings = True  # the contexts that use it go first
+
     def __init__(self, model: Model, path: str | os.PathLike[str]) -> None:
         """Load a GGUF adapter.
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,11 @@ from llamactypes import (
     ClosedError,
     Context,
     ContextError,
+    ContextParams,
     LoraAdapter,
     Model,
     ModelLoadError,
+    ThreadMisuse,
 )
 from tests.objects.greedy import prefill
 
@@ -61,6 +64,26 @@ def test_closing_takes_it_out_of_the_contexts_that_use_it(
     assert np.array_equal(plain, context.logits(-1))
     with pytest.raises(ClosedError):
         context.set_adapters([(adapter, 1.0)])
+
+
+def test_closing_the_model_needs_no_thread_of_a_context(
+    tiny_model_path: Path, tiny_lora_path: Path
+) -> None:
+    model = Model(tiny_model_path)
+    adapter = LoraAdapter(model, tiny_lora_path)
+
+    def make() -> Context:
+        context = Context(model, ContextParams(n_ctx=256, n_threads=1))
+        context.set_adapters([(adapter, 1.0)])
+        return context
+
+    with ThreadPoolExecutor(1) as pool:
+        context = pool.submit(make).result(timeout=30)
+    with pytest.raises(ThreadMisuse):
+        adapter.close()
+    model.close()
+    assert context.closed
+    assert adapter.closed
 
 
 def test_a_context_keeps_its_adapters_alive(

@@ -80,6 +80,17 @@ def test_loading_says_what_is_wrong_with_the_path(tmp_path: Path) -> None:
             Model(path)
 
 
+def test_a_split_model_loads_from_its_first_file(model: Model, tmp_path: Path) -> None:
+    tiny_gguf.write_model(tmp_path / "parts.gguf", split_max_tensors=8)
+    parts = sorted(tmp_path.glob("parts-*.gguf"))
+    assert len(parts) > 1
+    with Model(parts[0]) as whole:
+        assert whole.n_params == model.n_params
+    parts[-1].unlink()
+    with pytest.raises(ModelLoadError, match="cannot be loaded: "):
+        Model(parts[0])
+
+
 @pytest.mark.parametrize("keep", [4, 8, 24, 100, 3000, 20_000, 0.5, 0.999])
 def test_a_truncated_file_is_an_error_with_the_library_s_reason(
     tiny_model_path: Path, tmp_path: Path, keep: float

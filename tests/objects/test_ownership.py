@@ -28,6 +28,7 @@ SMALL = ContextParams(n_ctx=256, n_threads=1)
 @pytest.fixture
 def freed(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What was freed so far, in order: first words of the log lines."""
+    gc.collect()  # nothing of earlier tests may be freed in between
     caplog.set_level(logging.INFO, logger="llamactypes.objects")
     caplog.clear()
 
@@ -132,6 +133,27 @@ def test_use_after_close_raises_closed_error(tiny_model_path: Path) -> None:
     ):
         with pytest.raises(ClosedError):
             use()
+
+
+def test_closing_waits_for_threads_that_tokenize(tiny_model_path: Path) -> None:
+    model = Model(tiny_model_path)
+    text, refused, is_busy = "the day she was in it " * 2000, [], threading.Event()
+
+    def tokenize_for_ever() -> None:
+        try:
+            while model.vocab.tokenize(text):
+                is_busy.set()
+        except ClosedError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=tokenize_for_ever) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert is_busy.wait(10)
+    model.close()
+    for thread in threads:
+        thread.join(10)
+    assert len(refused) == 4
 
 
 def run(program: str) -> tuple[int, list[str], str]:

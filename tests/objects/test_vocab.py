@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from llamactypes import Model, ModelParams, TokenizeError
 from llamactypes import bindings as C  # noqa: N812
@@ -13,10 +16,11 @@ TEXT = 'the day she was in it, and it is a "Dog": 12 é 😀\n'
 
 
 @pytest.fixture(scope="module", params=["spm", "bpe"])
-def any_model(request: pytest.FixtureRequest) -> Model:
+def any_model(request: pytest.FixtureRequest) -> Iterator[Model]:
     name = "tiny_model_path" if request.param == "spm" else "smollm2_path"
     path: Path = request.getfixturevalue(name)
-    return Model(path, ModelParams(vocab_only=True))
+    with Model(path, ModelParams(vocab_only=True)) as model:
+        yield model
 
 
 def test_kind_and_size_are_those_of_the_file(model: Model) -> None:
@@ -145,6 +149,23 @@ def test_a_model_without_vocabulary_says_so(tmp_path: Path) -> None:
 def test_nul_characters_survive(any_model: Model) -> None:
     vocab = any_model.vocab
     assert vocab.detokenize(vocab.tokenize("a\0b")) == "a\0b"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text() | st.binary())
+def test_any_input_survives_the_round_trip(
+    any_model: Model, given_text: str | bytes
+) -> None:
+    if isinstance(given_text, str):
+        utf16 = given_text.encode("utf-16", "surrogatepass")
+        raw = utf16.decode("utf-16", "replace")
+    else:
+        raw = given_text.decode("utf-8", "replace")
+    assume("\u2581" not in raw)  # SentencePiece spells a space with it
+    assume(max(raw, default="") < "\U00040000")  # SmolLM2 lacks the byte 0xF1
+    vocab = any_model.vocab
+    tokens = vocab.tokenize(given_text, parse_special=False)
+    assert vocab.detokenize(tokens) == raw
 
 
 def test_any_thread_may_tokenize_at_once(any_model: Model) -> None:

@@ -57,9 +57,13 @@ def write_model(
     template: str | None = TEMPLATE,
     causal: bool = True,
     has_vocabulary: bool = True,
+    split_max_tensors: int = 0,
 ) -> None:
-    """Write a llama model of about 500 kB with a SentencePiece vocabulary."""
-    writer = gguf.GGUFWriter(path, "llama")
+    """Write a llama model of about 500 kB with a SentencePiece vocabulary.
+
+    With `split_max_tensors` it becomes several files ``…-00001-of-0000N.gguf``.
+    """
+    writer = gguf.GGUFWriter(path, "llama", split_max_tensors=split_max_tensors)
     writer.add_name("llamactypes tiny test model")
     writer.add_file_type(0)
     writer.add_context_length(N_CTX_TRAIN)
