@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from api.bootstrap import check_model
+from api.chat_prompt import ChatPrompts
 from api.cli_common import do_action, load_with_bar
 from api.console import Console
 from api.log_setup import set_up_logging
+from api.protocol.conversation import Conversation
 from api.settings import Settings, SettingsError
-from llamactypes.chat.template import CHATML, ChatTemplate
 from llamactypes.engine import Engine, GenerationRequest, Timings
 
 __all__ = ("run_command",)
@@ -68,7 +69,7 @@ def _answer(engine: Engine, settings: Settings, prompt: str, console: Console) -
 
 
 def _request(engine: Engine, settings: Settings, prompt: str) -> GenerationRequest:
-    text = prompt if settings.raw else render_chat(engine, settings, prompt)
+    text = prompt if settings.raw else _render_chat(engine, settings, prompt)
     tokens = engine.vocab.tokenize(text, add_special=True, parse_special=True)
     return GenerationRequest(
         prompt_tokens=tuple(tokens),
@@ -81,18 +82,15 @@ def _request(engine: Engine, settings: Settings, prompt: str) -> GenerationReque
     )
 
 
-def render_chat(engine: Engine, settings: Settings, prompt: str) -> str:
-    """Return the prompt inside the model's chat template (ChatML when it has none)."""
-    messages = [{"role": "user", "content": prompt}]
+def _render_chat(engine: Engine, settings: Settings, prompt: str) -> str:
+    """Return the prompt inside the chat template, as the server would."""
+    messages: list[dict[str, object]] = [{"role": "user", "content": prompt}]
     if settings.system_prompt:
         messages.insert(0, {"role": "system", "content": settings.system_prompt})
-    info = engine.info
-    source = settings.chat_template or info.chat_template or CHATML
-    if not settings.jinja:
-        pairs = [(message["role"], message["content"]) for message in messages]
-        return engine.render_legacy(source, pairs, add_generation_prompt=True)
-    template = ChatTemplate(source, bos_token=info.bos_token, eos_token=info.eos_token)
-    return template.render(messages, extra=settings.chat_template_kwargs)
+    prompts = ChatPrompts(engine, jinja=settings.jinja, override=settings.chat_template)
+    return prompts.render(
+        Conversation(messages, template_kwargs=settings.chat_template_kwargs)
+    )
 
 
 def _summary(timings: Timings) -> str:

@@ -11,6 +11,7 @@ from api.log_setup import set_up_logging
 from api.serve import serve
 from api.settings import Settings
 from api.stopping import StopSignal
+from llamactypes.chat import ChatTemplate
 
 __all__ = ("serve_command",)
 
@@ -20,6 +21,7 @@ def serve_command(words: Sequence[str], stop: StopSignal, console: Console) -> i
 
     Raises:
         SettingsError: A flag or variable cannot be used, or the model is not there.
+        TemplateError: The text of --chat-template is no template.
     """
     settings = Settings.from_arguments(words)
     if do_action(settings, "serve", console):
@@ -28,4 +30,6 @@ def serve_command(words: Sequence[str], stop: StopSignal, console: Console) -> i
     for notice in settings.notices:
         console.complain(f"note: {notice}")
     check_model(settings)
+    if settings.jinja and settings.chat_template:
+        ChatTemplate(settings.chat_template)
     return 0 if stop.is_set else serve(settings, stop, console)

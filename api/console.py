@@ -27,7 +27,9 @@ class Console:
         _write(sys.stderr, text + "\n")
 
 
-def _write(stream: TextIO, text: str) -> None:
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:  # started with the descriptor closed
+        return
     try:
         stream.write(text)
         stream.flush()
@@ -44,7 +46,7 @@ class LoadingBar:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self._is_terminal = self._stream.isatty()
+        self._is_terminal = self._stream is not None and self._stream.isatty()
         self._shown = ""
 
     def show(self, part: float) -> None:

@@ -52,7 +52,9 @@ def set_up_logging(settings: Settings) -> None:
     if settings.log_disable:
         root.addHandler(logging.NullHandler())
         return
-    handlers: list[logging.Handler] = [_stderr_handler(settings)]
+    handlers: list[logging.Handler] = []
+    if sys.stderr is not None:  # None: started with the descriptor closed
+        handlers.append(_stderr_handler(settings))
     if settings.log_file:
         handlers.append(_file_handler(settings, settings.log_file))
     for handler in handlers:

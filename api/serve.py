@@ -24,6 +24,8 @@ from api.listening import ListenError, bind_all, urls
 from api.settings import Settings
 from api.stopping import StopSignal
 from llamactypes.engine import Engine, EngineState
+from llamactypes.errors import TemplateError
+from llamactypes.legacy_template import builtin_names
 
 __all__ = ("serve",)
 
@@ -70,17 +72,19 @@ class _Session:
         self._http = http
         self._addresses = addresses
         self._bar = LoadingBar()
+        self._failure: BaseException | None = None
+        """Why the server cannot be started."""
 
     def run(self) -> int:
         self._stop.wake_with(self._http.wake)
         self._console.say(f"listening on {' and '.join(self._addresses)}")
         logger.info("loading %s", self._settings.engine.model_path)
         self._engine.start()
-        is_loaded = self._load()
-        if is_loaded:
-            self._announce()
-        while is_loaded and not self._stop.is_set:
-            self._http.turn(_READY_TURN_S)
+        if self._load():
+            self._failure = _unknown_template(self._settings)
+            self._serve()
+        elif not self._stop.is_set:
+            self._failure = self._engine.failure
         return self._end()
 
     def _load(self) -> bool:
@@ -91,14 +95,19 @@ class _Session:
         self._bar.clear()
         return self._engine.state is EngineState.READY and not self._stop.is_set
 
-    def _announce(self) -> None:
+    def _serve(self) -> None:
+        """Serve until a signal, unless something is wrong with the start."""
+        if self._failure is not None:
+            return
         for line in ready_lines(self._engine.info, self._settings, self._addresses):
             self._console.say(line)
+        while not self._stop.is_set:
+            self._http.turn(_READY_TURN_S)
 
     def _end(self) -> int:
         """Drain and free; return the exit status."""
         started_at = time.monotonic()
-        failure = self._load_failure()
+        failure = self._failure
         self._http.stop_accepting()
         if failure is None:
             logger.info("stopping: no new connections")
@@ -111,10 +120,6 @@ class _Session:
         if not is_clean:
             _leave(0 if failure is None else 1)
         return 0 if failure is None else 1
-
-    def _load_failure(self) -> BaseException | None:
-        """Return why the model could not be loaded, unless we are told to stop."""
-        return None if self._stop.is_set else self._engine.failure
 
     def _drain(self) -> bool:
         """Stop the engine while answers go on being sent; return whether it ended."""
@@ -130,6 +135,19 @@ class _Session:
         while self._http.is_busy() and time.monotonic() < flush_until:
             self._http.turn(_DRAIN_TURN_S)
         return not stopper.is_alive()
+
+
+def _unknown_template(settings: Settings) -> TemplateError | None:
+    """Return why --chat-template cannot be used: only the library knows its names."""
+    name = settings.chat_template
+    if not name or "{" in name or len(name.split()) != 1:
+        return None
+    known = builtin_names()
+    if name in known:
+        return None
+    return TemplateError(
+        f"--chat-template {name} is no built-in template; there are {', '.join(known)}"
+    )
 
 
 def _leave(status: int) -> None:

@@ -19,6 +19,8 @@ __all__ = ("Settings", "SettingsError")
 _SPARE_THREADS = 8
 """Workers beyond all generations: /health, cancelling and refusals always find one."""
 _DEFAULT_THREADS = 128
+_ORPHAN_SLACK_S = 5.0
+"""The engine's backstop comes after the server's own limit for silent clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +156,12 @@ class Settings:
         workers = _n_workers(self, engine.n_slots)
         room = workers - _SPARE_THREADS - engine.n_slots
         queue = room if self.queue_size < 0 else min(self.queue_size, room)
+        orphan_s = self.timeout_s + _ORPHAN_SLACK_S
         return dataclasses.replace(
-            self, engine=dataclasses.replace(engine, queue_size=queue)
+            self,
+            engine=dataclasses.replace(
+                engine, queue_size=queue, orphan_timeout_s=orphan_s
+            ),
         )
 
     @property

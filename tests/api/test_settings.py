@@ -34,8 +34,9 @@ def refusal(words: str = "", command: str = "serve", **environment: str) -> str:
 
 def test_defaults_are_those_of_the_dataclasses() -> None:
     assert settings().sampling == SamplingParams()
-    room = settings().engine.queue_size
-    assert settings().engine == EngineConfig(model_path="", queue_size=room)
+    given = settings().engine
+    derived = {"queue_size": given.queue_size, "orphan_timeout_s": 65.0}
+    assert given == EngineConfig(model_path="", **derived)
 
 
 def test_command_line_wins_over_environment_over_default() -> None:

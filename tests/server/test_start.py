@@ -89,6 +89,23 @@ def test_start_refuses_a_wrong_command_line(
     assert message in ended(start_server(*flags), 2)
 
 
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("lama3", "--chat-template lama3 is no built-in template; there are"),
+        ("{% if %}", "error: "),
+    ],
+)
+def test_start_fails_when_the_chat_template_is_none(
+    start_server: StartServer, tiny_model_path: Path, template: str, message: str
+) -> None:
+    server = start_server(
+        "-m", str(tiny_model_path), "--port", "0", "--chat-template", template
+    )
+    assert message in ended(server, 1)
+    assert "ready on" not in server.out
+
+
 def test_start_takes_settings_from_the_environment(
     start_server: StartServer, tiny_model_path: Path
 ) -> None:

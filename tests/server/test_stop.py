@@ -136,6 +136,24 @@ def test_stop_refuses_requests_on_open_connections_while_draining(
     assert reader.has_error
 
 
+def test_stop_does_not_wait_for_a_long_prompt(
+    start_server: StartServer, smollm2_path: Path
+) -> None:
+    server = start_server(
+        "-m", str(smollm2_path), "--port", "0", "--shutdown-timeout", "0.2"
+    )
+    server.wait_ready()
+    body = {"prompt": "word " * 7000, "stream": True, "n_predict": 1}
+    reader = StreamReader(server.url + "/completion", body)
+    eventually(lambda: server.n_busy_slots() == 1)
+    since = time.monotonic()
+    assert server.stop() == 0
+    assert elapsed_s(since) < 3
+    reader.join()
+    assert not reader.has_finish
+    assert_clean_end(server)
+
+
 def test_second_signal_ends_at_once(
     start_server: StartServer, stories_model_path: Path
 ) -> None:

@@ -1,0 +1,76 @@
+"""What the commands print: bars on terminals only, closed pipes are no error."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+import pytest
+
+from api.banner import count_text, size_text
+from api.console import Console, LoadingBar
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_loading_bar_rewrites_one_line_on_a_terminal() -> None:
+    terminal = Terminal()
+    bar = LoadingBar(terminal)
+    for part in (0.0, 0.5, 0.5, 1.0):
+        bar.show(part)
+    bar.clear()
+    lines = terminal.getvalue().split("\r")
+    assert len([line for line in lines if "%" in line]) == 3
+    assert " 50%" in lines[2]
+    assert lines[-1] == ""
+    assert "\n" not in terminal.getvalue()
+
+
+def test_loading_bar_is_silent_elsewhere() -> None:
+    stream = io.StringIO()
+    bar = LoadingBar(stream)
+    bar.show(0.5)
+    bar.clear()
+    assert stream.getvalue() == ""
+
+
+def test_text_that_the_terminal_cannot_show_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    Console().write("caf\u00e9")
+    assert raw.getvalue() == b"caf?"
+
+
+def test_closed_pipe_is_no_error() -> None:
+    code = (
+        "from api.console import Console; c = Console()\nfor _ in range(3): c.say('x')"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "text"), [(0, "0 B"), (2048, "2.0 KiB"), (3 << 40, "3.0 TiB")]
+)
+def test_sizes_are_readable(n_bytes: int, text: str) -> None:
+    assert size_text(n_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("n", "text"), [(12, "12"), (1500, "1.5 K"), (134_500_000, "134.5 M")]
+)
+def test_counts_are_readable(n: int, text: str) -> None:
+    assert count_text(n) == text

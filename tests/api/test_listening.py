@@ -1,0 +1,49 @@
+"""Addresses: what can be listened on, and what is said about the rest."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from api.listening import ListenError, bind_all, urls
+
+
+def test_port_0_takes_a_free_port_and_reports_it() -> None:
+    (listener,) = bind_all(["127.0.0.1"], 0)
+    with listener:
+        port = listener.getsockname()[1]
+        assert urls([listener], "/v") == [f"http://127.0.0.1:{port}/v"]
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass
+
+
+def test_name_is_resolved() -> None:
+    (listener,) = bind_all(["localhost"], 0)
+    with listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "port", "message"),
+    [
+        (["no.such.host.invalid"], 0, "no.such.host.invalid is not an address"),
+        (["203.0.113.1"], 0, "cannot listen on 203.0.113.1"),
+        (["127.0.0.1", "::1"], 0, "--port 0 needs a single --host"),
+        (["/run/x.sock"], 80, "UNIX sockets are not served"),
+        ([], 80, "--host names no address"),
+    ],
+)
+def test_wrong_address_is_refused(hosts: list[str], port: int, message: str) -> None:
+    with pytest.raises(ListenError, match=message):
+        bind_all(hosts, port)
+
+
+def test_failure_of_one_address_closes_the_others() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with pytest.raises(ListenError):
+        bind_all(["127.0.0.1", "203.0.113.1"], port)
+    with bind_all(["127.0.0.1"], port)[0] as listener:
+        assert listener.getsockname()[1] == port

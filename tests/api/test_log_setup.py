@@ -1,0 +1,84 @@
+"""llama-server's logging flags on Python's logging."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from api.log_setup import set_up_logging
+from api.settings import Settings, SettingsError
+
+NATIVE = "llamactypes.native"
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    names = (None, NATIVE, "waitress.queue")
+    before = [
+        (logging.getLogger(name), logging.getLogger(name).level) for name in names
+    ]
+    handlers = list(logging.getLogger().handlers)
+    yield
+    for logger, level in before:
+        logger.setLevel(level)
+    root = logging.getLogger()
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
+        handler.close()
+
+
+def set_up(words: str) -> None:
+    set_up_logging(Settings.from_arguments(words.split(), {}))
+
+
+@pytest.mark.parametrize(
+    ("words", "level", "native_level"),
+    [
+        ("", logging.INFO, logging.WARNING),
+        ("-lv 1", logging.ERROR, logging.ERROR),
+        ("-lv 2", logging.WARNING, logging.WARNING),
+        ("-lv 4", logging.INFO, logging.INFO),
+        ("-lv 5", logging.DEBUG, logging.DEBUG),
+        ("-v", logging.DEBUG, logging.DEBUG),
+    ],
+)
+def test_verbosity_chooses_the_levels(
+    words: str, level: int, native_level: int
+) -> None:
+    set_up(words)
+    assert logging.getLogger().level == level
+    assert logging.getLogger(NATIVE).getEffectiveLevel() == native_level
+
+
+@pytest.mark.parametrize("words", ["--log-disable", "-lv 0"])
+def test_log_can_be_silenced(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    set_up(words)
+    logging.getLogger("llamactypes.server").critical("nobody hears this")
+    assert capsys.readouterr().err == ""
+
+
+def test_log_file_gets_the_lines_with_prefix_and_time(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    set_up(f"--log-file {path} --log-prefix --log-timestamps --log-colors off")
+    logging.getLogger("llamactypes.server").warning("hello")
+    line = path.read_text()
+    assert line.endswith("WARNING llamactypes.server: hello\n")
+    assert line[:2] == "20"
+
+
+def test_colours_are_for_standard_error_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log"
+    set_up(f"--log-file {path} --log-colors on")
+    logging.getLogger("llamactypes.server").error("hello")
+    assert "\033[31mhello\033[0m" in capsys.readouterr().err
+    assert path.read_text() == "hello\n"
+
+
+def test_log_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="--log-file"):
+        set_up(f"--log-file {tmp_path}")
