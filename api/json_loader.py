@@ -21,6 +21,9 @@ MAX_DEPTH = 256
 
 # One match per string (skipped), opening or closing bracket.
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+# PERF: json.dumps builds a new encoder whenever an option is given.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -46,18 +49,14 @@ def load_object(body: bytes) -> dict[str, Any]:
 def dumps(value: Any) -> str:
     """Encode on one line; lone surrogates and non-finite numbers become harmless."""
     try:
-        return _dumps(value)
+        return _ENCODER.encode(value)
     except ValueError:
-        return _dumps(_finite(value))
+        return _ENCODER.encode(_finite(value))
 
 
 def dumps_bytes(value: Any) -> bytes:
     """Encode to UTF-8; a lone surrogate becomes ``?``."""
     return dumps(value).encode("utf-8", "replace")
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

@@ -62,3 +62,22 @@ def test_with_bos_does_not_double_the_end():
 
 def test_detokenize_spells_special_tokens():
     assert detokenize([BOS, 97, 0xC3, 0xA9, EOS], VOCAB) == "<s>a\u00e9</s>"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/completion", {"prompt": ""}, 200),
+        ("/completion", {"prompt": []}, 400),
+        ("/v1/completions", {"prompt": ""}, 200),
+        ("/v1/completions", {"prompt": [[]]}, 200),
+        ("/v1/chat/completions", {"messages": []}, 400),
+        (
+            "/v1/chat/completions",
+            {"messages": [{"role": "user", "content": ""}]},
+            200,
+        ),
+    ],
+)
+def test_an_empty_input_is_answered(api, path, body, status):
+    assert api.post(path, body).status_code == status
