@@ -139,7 +139,8 @@ def _given_key(req: falcon.Request) -> bytes:
     value = req.get_header("Authorization")
     if value is None:
         value = req.get_header("X-Api-Key") or ""
-    return value.removeprefix("Bearer ").strip().encode("utf-8", "replace")
+    # WSGI hands header bytes over as latin-1, whatever the client meant by them.
+    return value.removeprefix("Bearer ").strip().encode("latin-1", "replace")
 
 
 def install(app: falcon.App[Any, Any], context: ServingContext) -> None:

@@ -104,6 +104,13 @@ def test_a_missing_or_wrong_key_is_401(make_api, headers):
     assert reply.json["error"]["message"] == "Invalid API Key"
 
 
+def test_a_key_may_hold_any_character(make_api):
+    api = make_api(api_keys=("schl\u00fcssel",))
+    as_sent = "schl\u00fcssel".encode().decode("latin-1")
+    reply = api.get("/v1/models", extras={"HTTP_AUTHORIZATION": f"Bearer {as_sent}"})
+    assert reply.status_code == 200
+
+
 def test_health_and_the_front_page_need_no_key_below_a_prefix_too(make_api):
     api = make_api(api_keys=("one",), api_prefix="/llm")
     for path in ("/llm/health", "/llm/v1/health/", "/llm", "/llm/"):
