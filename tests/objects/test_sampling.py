@@ -209,6 +209,17 @@ def test_extreme_parameters_never_end_the_process(
             chain.accept(token)
 
 
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("params", [{}, {"mirostat": 1}, {"temperature": 0.0}])
+def test_logits_that_are_no_numbers_never_end_the_process(
+    model: Model, logits: Logits, bad: float, params: dict[str, object]
+) -> None:
+    for broken in (np.full_like(logits, bad), np.where(logits > 0, bad, logits)):
+        with chain_of(model, **params) as chain:
+            token = chain.apply(broken.astype(np.float32)).selected
+            assert 0 <= token < model.vocab.n_tokens
+
+
 def test_bad_parameters_raise_before_c_sees_them(model: Model) -> None:
     with pytest.raises(SamplingError, match="repeat_penalty"):
         chain_of(model, repeat_penalty=0.0)
