@@ -49,11 +49,11 @@ def serve(settings: Settings, stop: StopSignal, console: Console) -> int:
     engine = Engine(settings.engine)
     http = HttpServer(create_app(settings, engine), sockets, settings)
     addresses = urls(sockets, settings.api_prefix)
-    session = _Session(settings, stop, console, engine, http, addresses)
-    return session.run()
+    life = _ServerRun(settings, stop, console, engine, http, addresses)
+    return life.run()
 
 
-class _Session:
+class _ServerRun:
     """One life of the server, on the main thread."""
 
     def __init__(

@@ -78,6 +78,18 @@ def test_waitress_serve_says_what_is_wrong_with_the_environment(
     assert "Traceback" not in server.err
 
 
+def test_waitress_serve_answers_with_the_reason_when_loading_failed(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(60))
+    server = start_waitress(start_server, broken)
+    server.wait_listening()
+    eventually(lambda: "broken.gguf" in server.get("/health").text)
+    assert server.status("/health") == 503
+    assert server.stop(within_s=5) == 0
+
+
 def test_waitress_serve_frees_in_order(
     start_server: StartServer, tiny_model_path: Path
 ) -> None:
