@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from api.chat_prompt import ChatPrompts
+from api.prompt_vocab import BoundedVocab
 from api.protocol.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
 
@@ -52,6 +53,11 @@ class ServingContext:
         """The name of the model in every reply, whatever the request calls it."""
         aliases = self.aliases
         return aliases[0] if aliases else PurePath(self.engine.info.path).name
+
+    @property
+    def prompt_vocab(self) -> BoundedVocab:
+        """The vocabulary for prompts; raises like `Engine.info` before it is loaded."""
+        return BoundedVocab(self.engine.vocab, self.engine.info.n_ctx_slot)
 
     @property
     def prompts(self) -> ChatPrompts:

@@ -1,8 +1,8 @@
 """The exception tree, shaped by what a caller can do. Imports nothing.
 
 ``LibraryError`` → fix the installation. ``ModelLoadError``/``ContextError`` → fix the
-configuration. ``DecodeError`` → the engine decides. ``EngineError`` → answer the client.
-HTTP status codes exist only in ``api.errors``.
+configuration. ``DecodeError`` → the engine decides. ``EngineError`` → answer the
+client. HTTP status codes exist only in ``api.errors``.
 """
 
 from __future__ import annotations

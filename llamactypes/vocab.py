@@ -51,7 +51,12 @@ class Vocab:
         self.n_tokens: int = C.llama_vocab_n_tokens(handle)
         self.type: int = C.llama_vocab_type(handle)
         self.kind: str = _KINDS.get(self.type, "unknown")
-        self._pieces: list[bytes | None] = [None] * self.n_tokens
+        # One table with and one without the text of control tokens.
+        self._pieces: tuple[list[bytes | None], ...] = (
+            [None] * self.n_tokens,
+            [None] * self.n_tokens,
+        )
+        self._longest_piece = 0
         self._read_special_tokens(handle)
 
     def _read_special_tokens(self, handle: C.llama_vocab_p) -> None:
@@ -148,16 +153,25 @@ class Vocab:
         Raises:
             IndexError: No such token.
 
-        C: llama.h `llama_token_to_piece`. Cached per token when nothing is asked for.
+        C: llama.h `llama_token_to_piece`. Cached per token, unless `lstrip` is given.
         """
         if not 0 <= token < self.n_tokens:
             raise self._no_such_token(token)
-        if not special or lstrip:
+        if lstrip:
             return self._read_piece(token, special, lstrip)
-        cached = self._pieces[token]
+        pieces = self._pieces[special]
+        cached = pieces[token]
         if cached is None:
-            cached = self._pieces[token] = self._read_piece(token, True, 0)
+            cached = pieces[token] = self._read_piece(token, special, 0)
         return cached
+
+    @property
+    def longest_piece_bytes(self) -> int:
+        """Bytes of the longest piece. The first look reads every token (0.1 s)."""
+        if not self._longest_piece:
+            lengths = (len(self.piece(token)) for token in range(self.n_tokens))
+            self._longest_piece = max(1, max(lengths, default=1))
+        return self._longest_piece
 
     def _read_piece(self, token: int, special: bool, lstrip: int) -> bytes:
         self._require_tokenizer()

@@ -125,7 +125,7 @@ class NativeCompletion(_Generating):
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Complete every prompt."""
         body = self._read_json(req)
-        prompts = read_prompts(body, self._context.engine.vocab)
+        prompts = read_prompts(body, self._context.prompt_vocab)
         self._respond(req, resp, self._facts(body, prompts), _NATIVE)
 
 
@@ -136,7 +136,7 @@ class TextCompletion(_Generating):
         """Complete every prompt."""
         body = self._read_json(req)
         refuse_legacy(body)
-        vocab = self._context.engine.vocab
+        vocab = self._context.prompt_vocab
         prompts = read_prompts(body, vocab)
         echoes: list[str] = []
         if read_echo(body):
@@ -162,6 +162,6 @@ class ChatCompletion(_Generating):
         is_echoed = boolean(body, "echo", False)
         facts = self._facts(body, (), n_top_shown=n_top)
         text = context.prompts.render(conversation)
-        prompt = tuple(with_bos(text, context.engine.vocab))
+        prompt = tuple(with_bos(text, context.prompt_vocab))
         echo = (conversation.prefill or "",) if is_echoed else ()
         self._respond(req, resp, replace(facts, prompts=(prompt,), echoes=echo), _CHAT)

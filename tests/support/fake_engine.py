@@ -55,6 +55,7 @@ class FakeVocab:
     bos, eos = BOS, EOS
     add_eos = False
     eog_tokens = (EOS,)
+    longest_piece_bytes = 4
 
     def __init__(self, *, add_bos: bool = True) -> None:
         self.add_bos = add_bos
