@@ -24,7 +24,7 @@ from api.listening import ListenError, bind_all, urls
 from api.settings import Settings
 from api.stopping import StopSignal
 from llamactypes.engine import Engine, EngineState
-from llamactypes.errors import TemplateError
+from llamactypes.errors import LlamaError, SamplingError, TemplateError
 from llamactypes.legacy_template import builtin_names
 
 __all__ = ("serve",)
@@ -81,7 +81,7 @@ class _ServerRun:
         logger.info("loading %s", self._settings.engine.model_path)
         self._engine.start()
         if self._load():
-            self._failure = _unknown_template(self._settings)
+            self._failure = self._unusable_setting()
             self._serve()
         elif not self._stop.is_set:
             self._failure = self._engine.failure
@@ -94,6 +94,14 @@ class _ServerRun:
             self._http.turn(_LOADING_TURN_S)
         self._bar.clear()
         return self._engine.state is EngineState.READY and not self._stop.is_set
+
+    def _unusable_setting(self) -> LlamaError | None:
+        """Return what only the loaded model and library can tell is wrong."""
+        try:
+            self._settings.sampling.check(self._engine.info.n_vocab)
+        except SamplingError as error:
+            return error
+        return _unknown_template(self._settings)
 
     def _serve(self) -> None:
         """Serve until a signal, unless something is wrong with the start."""

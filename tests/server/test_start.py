@@ -106,6 +106,13 @@ def test_start_fails_when_the_chat_template_is_none(
     assert "ready on" not in server.out
 
 
+def test_start_fails_when_a_bias_names_no_token(
+    start_server: StartServer, tiny_model_path: Path
+) -> None:
+    flags = ("-m", str(tiny_model_path), "--port", "0", "--logit-bias", "999999+1")
+    assert "logit_bias names token 999999" in ended(start_server(*flags), 1)
+
+
 def test_start_takes_settings_from_the_environment(
     start_server: StartServer, tiny_model_path: Path
 ) -> None:
