@@ -1,5 +1,5 @@
 """``python -m api`` is the command ``llamactypes``."""
 
-from api.cli import main
+from api.cli.main import main
 
 raise SystemExit(main())

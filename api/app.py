@@ -43,7 +43,7 @@ def create_app(
             with the process. A given one stays its owner's.
     """
     if engine is None:
-        from api.bootstrap import settings_of_process, start_engine
+        from api.serving.bootstrap import settings_of_process, start_engine
 
         settings = settings or settings_of_process()
         engine = start_engine(settings)

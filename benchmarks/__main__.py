@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from api.demo_model import find_demo_model
+from api.settings.demo_model import find_demo_model
 from benchmarks.client import stream_completions
 from benchmarks.servers import Server, llama_server, ours
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 def main() -> int:
     """Run the command line."""
-    from api.cli import main as run
+    from api.cli.main import main as run
 
     return run()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from api.cli import main
-from api.flag_table import FLAGS
+from api.cli.main import main
+from api.settings.flag_table import FLAGS
 from tests.support.markdown import anchors, code_blocks, links, prose
 from tests.support.server_process import ServerProcess
 

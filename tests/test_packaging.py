@@ -39,7 +39,7 @@ def test_the_demo_model_is_no_dependency():
 
 
 def test_the_demo_model_is_pinned_alike_everywhere():
-    places = ("Makefile", "api/demo_model.py")
+    places = ("Makefile", "api/settings/demo_model.py")
     pins = {
         pin
         for place in places
@@ -106,5 +106,5 @@ def test_the_wheel_holds_the_data(wheel, name):
 def test_the_wheel_has_the_command_and_the_licence(wheel):
     folder = f"llamactypes-{PROJECT['version']}.dist-info"
     script = wheel.read(f"{folder}/entry_points.txt").decode()
-    assert "llamactypes = api.cli:main" in script
+    assert "llamactypes = api.cli.main:main" in script
     assert wheel.read(f"{folder}/licenses/LICENSE").startswith(b"MIT License")

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from api.banner import count_text, size_text
-from api.console import Console, LoadingBar
+from api.serving.banner import count_text, size_text
+from api.serving.console import Console, LoadingBar
 
 
 class Terminal(io.StringIO):
@@ -49,7 +49,8 @@ def test_text_that_the_terminal_cannot_show_is_replaced(
 
 def test_closed_pipe_is_no_error() -> None:
     code = (
-        "from api.console import Console; c = Console()\nfor _ in range(3): c.say('x')"
+        "from api.serving.console import Console; c = Console()\n"
+        "for _ in range(3): c.say('x')"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE

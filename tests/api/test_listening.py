@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from api.listening import ListenError, bind_all, urls
+from api.serving.listening import ListenError, bind_all, urls
 
 
 def test_port_0_takes_a_free_port_and_reports_it() -> None:

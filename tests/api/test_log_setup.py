@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.log_setup import set_up_logging
+from api.serving.log_setup import set_up_logging
 from api.settings import Settings, SettingsError
 
 NATIVE = "llamactypes.native"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from api.demo_model import DEMO_COMMAND
-from api.flag_table import FLAGS
-from api.flags import Flag
-from api.help_text import cli_page, default_text, flag_help
 from api.settings import Settings, SettingsError
-from api.unsupported_flags import UNSUPPORTED
+from api.settings.demo_model import DEMO_COMMAND
+from api.settings.flag_table import FLAGS
+from api.settings.flags import Flag
+from api.settings.help_text import cli_page, default_text, flag_help
+from api.settings.unsupported_flags import UNSUPPORTED
 from llamactypes.engine.config import EngineConfig
 from llamactypes.sampling_params import SamplingParams
 
@@ -314,4 +314,6 @@ def test_help_names_every_flag_of_its_command() -> None:
 
 def test_cli_page_is_what_the_flag_table_says() -> None:
     page = (ROOT / "docs/cli.md").read_text("utf-8")
-    assert page == cli_page(), "write it anew: python -m api.help_text > docs/cli.md"
+    assert page == cli_page(), (
+        "write it anew: python -m api.settings.help_text > docs/cli.md"
+    )

@@ -7,17 +7,18 @@ import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
-from api.flag_table import FLAGS
-from api.flags import Flag
 from api.settings import Settings
-from api.unsupported_flags import GROUPS
+from api.settings.flag_table import FLAGS
+from api.settings.flags import Flag
+from api.settings.unsupported_flags import GROUPS
 
 __all__ = ("cli_page", "default_text", "flag_help", "flags_markdown")
 
 _INTRODUCTION = """\
 # Command line
 
-`python -m api.help_text` writes this page from the table that the program itself reads.
+`python -m api.settings.help_text` writes this page from the table that the program
+itself reads.
 
 | command | does |
 |---|---|

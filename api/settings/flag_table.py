@@ -7,7 +7,7 @@ Names, short forms and environment variables are llama-server's where it has the
 
 from __future__ import annotations
 
-from api.flag_kinds import (
+from api.settings.flag_kinds import (
     CACHE_TYPE,
     FLASH_ATTN,
     GPU_LAYERS,
@@ -18,8 +18,8 @@ from api.flag_kinds import (
     RATIOS,
     load_mode_settings,
 )
-from api.flag_table_sampling import GENERATION_FLAGS, SAMPLING_FLAGS
-from api.flags import (
+from api.settings.flag_table_sampling import GENERATION_FLAGS, SAMPLING_FLAGS
+from api.settings.flags import (
     FILE_LINES,
     FILE_TEXT,
     JSON_OBJECT,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from api.banner import size_text
-from api.cli import version_text
-from api.console import Console, LoadingBar
-from api.help_text import flag_help
+from api.cli.main import version_text
+from api.serving.banner import size_text
+from api.serving.console import Console, LoadingBar
 from api.settings import Settings
+from api.settings.help_text import flag_help
 from llamactypes.engine import Engine
 from llamactypes.errors import EngineLoading
 

@@ -17,12 +17,12 @@ import threading
 import time
 
 from api.app import create_app
-from api.banner import ready_lines
-from api.console import Console, LoadingBar
-from api.http_server import HttpServer
-from api.listening import ListenError, bind_all, urls
+from api.serving.banner import ready_lines
+from api.serving.console import Console, LoadingBar
+from api.serving.http_server import HttpServer
+from api.serving.listening import ListenError, bind_all, urls
+from api.serving.stopping import StopSignal
 from api.settings import Settings
-from api.stopping import StopSignal
 from llamactypes.engine import Engine, EngineState
 from llamactypes.errors import LlamaError, SamplingError, TemplateError
 from llamactypes.legacy_template import builtin_names

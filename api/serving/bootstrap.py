@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 
-from api.log_setup import set_up_logging
+from api.serving.log_setup import set_up_logging
 from api.settings import Settings, SettingsError
 from llamactypes.engine import Engine
 

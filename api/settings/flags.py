@@ -1,7 +1,7 @@
 """What a command-line flag is, and the kinds of value a flag takes. Pure.
 
-`api.flag_table` lists the flags; parsing, environment, ``--help`` and docs/cli.md are
-all derived from that one table.
+`api.settings.flag_table` lists the flags; parsing, environment, ``--help`` and
+docs/cli.md are all derived from that one table.
 """
 
 from __future__ import annotations

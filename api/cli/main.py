@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from api.console import Console
-from api.stopping import StopSignal
+from api.serving.console import Console
+from api.serving.stopping import StopSignal
 from llamactypes.errors import LlamaError
 
 __all__ = ("main",)
@@ -53,13 +53,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if command is None:
         console.complain(_no_command(name))
         return 2
+    if command is _serve:
+        stop.install()  # before the imports below: a signal may come at any moment
     return _run(command, words[1:], stop, console)
 
 
 def _run(
     command: Command, words: Sequence[str], stop: StopSignal, console: Console
 ) -> int:
-    from api.flags import SettingsError
+    from api.settings.flags import SettingsError
 
     try:
         return command(words, stop, console)
@@ -93,26 +95,25 @@ def version_text() -> str:
 
 
 def _serve(words: Sequence[str], stop: StopSignal, console: Console) -> int:
-    stop.install()
-    from api.cli_serve import serve_command
+    from api.cli.serve import serve_command
 
     return serve_command(words, stop, console)
 
 
 def _run_prompt(words: Sequence[str], stop: StopSignal, console: Console) -> int:
-    from api.cli_run import run_command
+    from api.cli.run import run_command
 
     return run_command(words, console)
 
 
 def _info(words: Sequence[str], stop: StopSignal, console: Console) -> int:
-    from api.cli_inspect import info_command
+    from api.cli.inspect import info_command
 
     return info_command(words, console)
 
 
 def _doctor(words: Sequence[str], stop: StopSignal, console: Console) -> int:
-    from api.cli_inspect import doctor_command
+    from api.cli.inspect import doctor_command
 
     return doctor_command(words, console)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from api.flags import Kind, choice, parse_boolean
+from api.settings.flags import Kind, choice, parse_boolean
 from llamactypes.sampling_params import SAMPLER_NAMES
 
 __all__ = (

@@ -11,9 +11,9 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from api.flag_table import FLAGS
-from api.flags import Flag, SettingsError
-from api.unsupported_flags import UNSUPPORTED
+from api.settings.flag_table import FLAGS
+from api.settings.flags import Flag, SettingsError
+from api.settings.unsupported_flags import UNSUPPORTED
 
 __all__ = ("Values", "read_arguments", "read_environment")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from api.flags import SettingsError
+from api.settings.flags import SettingsError
 
 __all__ = ("DEMO_COMMAND", "find_demo_model")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.bootstrap import check_model
-from api.cli_common import do_action
-from api.console import Console
-from api.log_setup import set_up_logging
-from api.serve import serve
+from api.cli.common import do_action
+from api.serving.bootstrap import check_model
+from api.serving.console import Console
+from api.serving.log_setup import set_up_logging
+from api.serving.serve import serve
+from api.serving.stopping import StopSignal
 from api.settings import Settings
-from api.stopping import StopSignal
 from llamactypes.chat import ChatTemplate
 
 __all__ = ("serve_command",)

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.arguments import Values, read_arguments, read_environment
-from api.demo_model import find_demo_model
-from api.flags import SettingsError
+from api.settings.arguments import Values, read_arguments, read_environment
+from api.settings.demo_model import find_demo_model
+from api.settings.flags import SettingsError
 from llamactypes.engine.config import EngineConfig
 from llamactypes.sampling_params import SamplingParams
 

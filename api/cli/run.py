@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from api.bootstrap import check_model
 from api.chat_prompt import ChatPrompts
-from api.cli_common import do_action, load_with_bar
-from api.console import Console
-from api.log_setup import set_up_logging
+from api.cli.common import do_action, load_with_bar
 from api.protocol.conversation import Conversation
+from api.serving.bootstrap import check_model
+from api.serving.console import Console
+from api.serving.log_setup import set_up_logging
 from api.settings import Settings, SettingsError
 from llamactypes.engine import Engine, GenerationRequest, Timings
 

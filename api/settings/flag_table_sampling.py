@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from api.flag_kinds import (
+from api.settings.flag_kinds import (
     LOGIT_BIAS,
     SAMPLER_LETTERS,
     SAMPLERS,
     SEED,
     SEQUENCE_BREAKER,
 )
-from api.flags import TEXT_ITEM, integer, number, section, switch, valued
+from api.settings.flags import TEXT_ITEM, integer, number, section, switch, valued
 from llamactypes.sampling_params import MAX_LAST_N
 
 __all__ = ("GENERATION_FLAGS", "SAMPLING_FLAGS")

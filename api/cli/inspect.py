@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.banner import count_text, size_text
-from api.console import Console
-from api.demo_model import find_demo_model
-from api.flags import SettingsError
+from api.serving.banner import count_text, size_text
+from api.serving.console import Console
+from api.settings.demo_model import find_demo_model
+from api.settings.flags import SettingsError
 from llamactypes import runtime
 from llamactypes.diagnostics import diagnose, report
 from llamactypes.model import Model, ModelParams
