@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from llamactypes import bindings as C  # noqa: N812
+from llamactypes.cpus import default_thread_count
 from llamactypes.errors import ContextError
-from llamactypes.runtime import default_thread_count
 
 if TYPE_CHECKING:
     from llamactypes.model import Model

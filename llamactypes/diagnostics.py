@@ -20,10 +20,11 @@ from llamactypes.bindings._candidates import Candidate
 from llamactypes.bindings._cpu import AVX2_BUILD, cpu_flags
 from llamactypes.bindings._loader import LoadedLibrary, candidates, loaded
 from llamactypes.bindings._open import glibc_version
+from llamactypes.cpus import cgroup_cpu_quota, default_thread_count, usable_cpus
 from llamactypes.errors import LibraryError
-from llamactypes.runtime import Device, default_thread_count, devices, start_backend
+from llamactypes.runtime import Device, devices, start_backend
 
-__all__ = ("Diagnosis", "Threads", "as_text", "cgroup_cpu_quota", "diagnose", "report")
+__all__ = ("Diagnosis", "Threads", "as_text", "diagnose", "report")
 
 _PACKAGES = ("llamactypes", "numpy", "falcon", "waitress", "jinja2")
 _GIB = 1 << 30
@@ -99,54 +100,10 @@ def diagnose(library: str | os.PathLike[str] | None = None) -> Diagnosis:
     )
 
 
-def cgroup_cpu_quota(
-    root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")
-) -> float | None:
-    """Return how many CPUs' time this process may use, None without a limit.
-
-    Reads ``cpu.max`` (v2) of the process's group and of its parents, or the
-    ``cpu.cfs_*`` files (v1).
-    """
-    limits = [_quota_of(folder) for folder in _cgroup_folders(root, own)]
-    known = [limit for limit in limits if limit is not None]
-    return min(known, default=None)
-
-
-def _cgroup_folders(root: Path, own: Path) -> Iterator[Path]:
-    yield root
-    yield root / "cpu"
-    try:
-        groups = own.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return
-    for line in groups:
-        _, controllers, path = line.split(":", 2)
-        base = root / "cpu" if "cpu" in controllers.split(",") else root
-        folder = base
-        for part in Path(path).parts[1:]:
-            folder = folder / part
-            yield folder
-
-
-def _quota_of(folder: Path) -> float | None:
-    try:
-        if (folder / "cpu.max").exists():
-            quota, period = (folder / "cpu.max").read_text().split()
-        else:
-            quota = (folder / "cpu.cfs_quota_us").read_text().strip()
-            period = (folder / "cpu.cfs_period_us").read_text().strip()
-    except (OSError, ValueError):
-        return None
-    if quota in ("max", "-1"):
-        return None
-    return int(quota) / int(period)
-
-
 def _threads() -> Threads:
-    count = os.cpu_count() or 1
-    can_tell = hasattr(os, "sched_getaffinity")
-    usable = len(os.sched_getaffinity(0)) if can_tell else count
-    return Threads(count, usable, cgroup_cpu_quota(), default_thread_count())
+    return Threads(
+        os.cpu_count() or 1, usable_cpus(), cgroup_cpu_quota(), default_thread_count()
+    )
 
 
 def _versions() -> dict[str, str]:

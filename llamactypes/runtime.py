@@ -7,9 +7,7 @@ only to choose the library.
 from __future__ import annotations
 
 import atexit
-import json
 import logging
-import os
 import weakref
 from _thread import allocate_lock
 from ctypes import byref, c_size_t
@@ -28,7 +26,6 @@ __all__ = (
     "acquire_backend",
     "backend_is_started",
     "build_info",
-    "default_thread_count",
     "devices",
     "free_backend",
     "release_backend",
@@ -181,15 +178,6 @@ def build_info() -> str:
     return f"{_build_name(loaded) or 'b0'}-{commit}"
 
 
-def default_thread_count() -> int:
-    """Return how many inference threads to use when nobody said: all cores but one.
-
-    Counts physical cores within this process's affinity: ggml's threads spin at
-    barriers, so that one busy neighbour on a shared core slows every step.
-    """
-    return max(1, min(_usable_cpus(), _physical_cores()) - 1)
-
-
 def _build_name(loaded: _loader.LoadedLibrary) -> str:
     try:
         text = (loaded.directory / "build_info.json").read_text(encoding="utf-8")
@@ -202,25 +190,6 @@ def _build_name(loaded: _loader.LoadedLibrary) -> str:
 def register_model(model: NativeObject[Any]) -> None:
     """Let `free_backend` know of a live model (held weakly)."""
     _state.models.add(model)
-
-
-def _usable_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _physical_cores() -> int:
-    """Count cores by their topology; hardware threads of one core count once."""
-    cores = set()
-    for cpu in range(os.cpu_count() or 1):
-        folder = f"/sys/devices/system/cpu/cpu{cpu}/topology"
-        try:
-            with open(f"{folder}/thread_siblings_list", encoding="ascii") as file:
-                cores.add(file.read().strip())
-        except OSError:
-            return os.cpu_count() or 1
-    return len(cores)
 
 
 def _describe(device: C.ggml_backend_dev_t) -> Device:

@@ -9,7 +9,7 @@ from api.serving.console import Console
 from api.settings.demo_model import find_demo_model
 from api.settings.flags import SettingsError
 from llamactypes import runtime
-from llamactypes.diagnostics import diagnose, report
+from llamactypes.diagnostics import as_text, diagnose
 from llamactypes.model import Model, ModelParams
 
 __all__ = ("doctor_command", "info_command")
@@ -123,10 +123,10 @@ def doctor_command(words: Sequence[str], console: Console) -> int:
     rest, library = _take_library(words)
     if rest:
         raise SettingsError(f"doctor takes --library PATH only, not {rest[0]!r}")
-    console.say(report(library))
-    is_usable = diagnose(library).is_usable
+    found = diagnose(library)
+    console.say(as_text(found))
     runtime.free_backend()
-    return 0 if is_usable else 1
+    return 0 if found.is_usable else 1
 
 
 def _asks_help(words: Sequence[str]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from llamactypes.bindings._candidates import Verdict
-from llamactypes.diagnostics import cgroup_cpu_quota, diagnose, report
+from llamactypes.cpus import cgroup_cpu_quota
+from llamactypes.diagnostics import diagnose, report
 from tests.support.fake_library import FakeLlama
 from tests.support.loading import run_python
 

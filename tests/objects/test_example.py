@@ -22,6 +22,4 @@ def test_the_ten_line_example_generates_text(stories_model_path: Path) -> None:
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(
-        "Once upon a time, there was a little girl named Lily."
-    )
+    assert "Once upon a time, there was a little girl named Lily." in done.stdout

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from llamactypes import LibraryError, devices, runtime
+from llamactypes import LibraryError, cpus, devices, runtime
 from tests.support.models import ROOT
 
 
@@ -37,8 +37,8 @@ def test_system_info_names_cpu_features() -> None:
 
 
 def test_default_threads_leave_a_core_free() -> None:
-    usable = runtime._usable_cpus()
-    assert 1 <= runtime.default_thread_count() <= max(1, usable - 1)
+    usable = cpus.usable_cpus()
+    assert 1 <= cpus.default_thread_count() <= max(1, usable - 1)
 
 
 def test_importing_the_package_loads_no_native_code() -> None:
