@@ -154,3 +154,14 @@ def test_the_architecture_page_names_only_files_that_exist():
     built = {"libllama.so", "libmtmd.so", "build_info.json"}
     named = set(re.findall(r"\b([a-z_]+\.(?:py|sh|md|json|so))\b", page))
     assert named - built <= files, named - built - files
+
+
+def test_the_architecture_page_names_every_room():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {
+        path.parent.name
+        for package in ("llamactypes", "api")
+        for path in (ROOT / package).rglob("*.py")
+    }
+    missing = {room for room in rooms if f"{room}/" not in page}
+    assert not missing
