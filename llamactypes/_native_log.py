@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 from _thread import get_ident
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -34,6 +34,7 @@ class _LogBridge:
         self._levels: dict[int, int] = {}
         self._pending: dict[int, str] = {}
         self._collectors: dict[int, list[str]] = {}
+        self._expected: dict[int, Callable[[], bool]] = {}
 
     def __call__(self, level: int, text: bytes | None, _user_data: object) -> None:
         thread = get_ident()
@@ -55,6 +56,9 @@ class _LogBridge:
     def _emit(self, thread: int, severity: int, line: str) -> None:
         if not line:
             return
+        expected = self._expected.get(thread)
+        if expected is not None and expected():
+            severity = logging.DEBUG
         collector = self._collectors.get(thread)
         if collector is not None and severity >= logging.WARNING:
             collector.append(line)
@@ -75,6 +79,16 @@ class _LogBridge:
                 del self._collectors[thread]
             else:
                 self._collectors[thread] = before
+
+    @contextmanager
+    def expect(self, condition: Callable[[], bool]) -> Iterator[None]:
+        """Log this thread's native lines at DEBUG while `condition()` holds."""
+        thread = get_ident()
+        self._expected[thread] = condition
+        try:
+            yield
+        finally:
+            del self._expected[thread]
 
 
 _bridge = _LogBridge()
@@ -106,6 +120,16 @@ def _set(callback: Any) -> None:
 def collect_problems() -> AbstractContextManager[list[str]]:
     """Return a context manager yielding this thread's native warnings and errors."""
     return _bridge.collect()
+
+
+def expecting_problems(
+    condition: Callable[[], bool],
+) -> AbstractContextManager[None]:
+    """Return a context manager: native lines are DEBUG while `condition()` holds.
+
+    The library reports a decode that we aborted as an error, in several lines.
+    """
+    return _bridge.expect(condition)
 
 
 def reason(lines: list[str]) -> str:

@@ -95,6 +95,7 @@ class Context(NativeObject[C.llama_context_p]):
             raise ContextError(f"{model.path} was loaded with vocab_only: no weights")
         self._owner = get_ident()
         self._abort: object = None
+        self._abort_flag: AbortFlag | None = None
         self._adapters: tuple[tuple[LoraAdapter, float], ...] = ()
         handle = _create(model, params)
         self._own(handle, _free_context, parent=model)
@@ -153,7 +154,12 @@ class Context(NativeObject[C.llama_context_p]):
         handle = self._use()
         if not 0 < batch.n_tokens <= self._n_tokens_max:
             raise _wrong_size(batch, self._n_tokens_max)
-        code = C.llama_decode(handle, batch.raw)
+        flag = self._abort_flag
+        if flag is None:
+            code = C.llama_decode(handle, batch.raw)
+        else:
+            with _native_log.expecting_problems(flag.is_set):
+                code = C.llama_decode(handle, batch.raw)
         if code:
             raise DecodeError.from_code(code)
 
@@ -262,6 +268,7 @@ class Context(NativeObject[C.llama_context_p]):
         native, address = _abort_callback(callback)
         C.llama_set_abort_callback(handle, native, address)
         self._abort = (callback, native)  # C may call it from now on
+        self._abort_flag = callback if isinstance(callback, AbortFlag) else None
 
     def set_adapters(self, adapters: Sequence[tuple[LoraAdapter, float]]) -> None:
         """Apply these LoRA adapters, each with its scale, and no others.

@@ -7,6 +7,7 @@ only to choose the library.
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import weakref
 from _thread import allocate_lock

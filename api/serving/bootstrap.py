@@ -19,6 +19,7 @@ from types import FrameType
 from api.serving.log_setup import set_up_logging
 from api.settings import Settings, SettingsError
 from llamactypes.engine import Engine
+from llamactypes.errors import EngineStopped
 
 __all__ = ("check_model", "settings_of_process", "start_engine")
 
@@ -62,10 +63,23 @@ def start_engine(settings: Settings) -> Engine:
     check_model(settings)
     engine = Engine(settings.engine)
     engine.start()
+    threading.Thread(target=_report, args=(engine,), daemon=True).start()
     atexit.register(engine.stop, 0.0)
     if _may_take_signals():
         _Hooks(engine, settings.shutdown_timeout_s).install()
     return engine
+
+
+def _report(engine: Engine) -> None:
+    """Say in the log how loading ended: nobody else here waits for it."""
+    try:
+        engine.wait_ready()
+    except EngineStopped:
+        return
+    except Exception as error:
+        logger.error("loading failed: %s", error)
+    else:
+        logger.info("model loaded: %s", engine.info.path)
 
 
 def check_model(settings: Settings) -> None:

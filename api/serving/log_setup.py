@@ -62,7 +62,13 @@ def set_up_logging(settings: Settings) -> None:
     native = logging.getLogger(_QUIET_BELOW_TRACE)
     if not settings.verbose and settings.verbosity < 4:
         native.setLevel(max(logging.WARNING, root.level))
+    # Clients that leave, and requests that wait for a worker, are everyday life.
+    logging.getLogger("waitress").addFilter(_is_no_farewell)
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+
+
+def _is_no_farewell(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("Client disconnected")
 
 
 def _level(settings: Settings) -> int:

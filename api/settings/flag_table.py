@@ -602,7 +602,7 @@ _SERVER = section(
     switch(
         "--cors-credentials",
         "cors_credentials",
-        "Let browsers send credentials.",
+        "Let browsers send cookies; with origins * any page may.",
         "LLAMA_ARG_CORS_CREDENTIALS",
         negative=("--no-cors-credentials",),
         commands=_SERVE,

@@ -69,7 +69,7 @@ class Settings:
     cors_origins: str = "*"
     cors_methods: str = "GET, POST, DELETE, OPTIONS"
     cors_headers: str = "*"
-    cors_credentials: bool = True
+    cors_credentials: bool = False
     slots: bool = True
     props: bool = False
     metrics: bool = False

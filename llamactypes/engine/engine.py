@@ -362,10 +362,8 @@ class Engine:
 
     def _fail(self, error: Exception) -> None:
         """Note why the engine ends; live generations get it as their error."""
-        if self._loaded is None:
-            logger.error("loading failed: %s", error)
-        else:
-            logger.exception("the engine failed")
+        if self._loaded is not None:
+            logger.exception("the engine failed")  # else `wait_ready` tells
         self.failure = error
         with self._state_lock:
             self.state = EngineState.FAILED

@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from llamactypes import Model, ModelLoadError, _native_log
+from llamactypes import (
+    Batch,
+    Context,
+    ContextParams,
+    Model,
+    ModelLoadError,
+    _native_log,
+)
 from llamactypes import bindings as C  # noqa: N812
+from llamactypes.context import AbortFlag
+from llamactypes.errors import DecodeAborted
 from tests.support.models import ROOT
 
 DEBUG, INFO, WARN, ERROR, CONT = (
@@ -127,3 +136,21 @@ def test_an_unconfigured_program_prints_nothing(
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_an_aborted_decode_is_no_error_in_the_log(
+    stories_model_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        Model(stories_model_path) as model,
+        Context(model, ContextParams(n_ctx=256, n_threads=1)) as context,
+        Batch(8) as batch,
+    ):
+        flag = AbortFlag()
+        context.set_abort(flag)
+        batch.extend([1, 2, 3], 0, 0, last_logits=True)
+        caplog.clear()
+        flag.set()
+        with pytest.raises(DecodeAborted):
+            context.decode(batch)
+        assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
