@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,13 +65,25 @@ def test_openai_client_gets_a_reply_and_a_stream(server: ServerProcess) -> None:
     assert [c.choices[0].finish_reason for c in chunks if c.choices][-1]
 
 
+def receive_reply(client: socket.socket) -> tuple[bytes, bytes]:
+    """Return head and body of one reply that carries its length."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += client.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    (length,) = re.findall(rb"Content-Length: (\d+)", head)
+    while len(body) < int(length):
+        body += client.recv(65536)
+    return head, body
+
+
 def test_json_replies_keep_the_connection(server: ServerProcess) -> None:
     body = {"prompt": "Once", "n_predict": 2}
     with raw_request(server, "/completion", body) as client:
         for _ in range(2):
-            reply = client.recv(65536)
-            assert reply.startswith(b"HTTP/1.1 200")
-            assert b"Connection: close" not in reply
+            head, _ = receive_reply(client)
+            assert head.startswith(b"HTTP/1.1 200")
+            assert b"Connection: close" not in head
             client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
 
 
