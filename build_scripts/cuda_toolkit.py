@@ -186,12 +186,12 @@ def _complete(
     root = folder / f"toolkit-{name}"
     join_toolkits(root, [each for each in (installed, packaged) if each])
     link_unversioned(root / "lib64")
-    make_driver_stub(root / "lib64" / "stubs", c_compiler)
     if still := missing_parts(root):
         raise BuildError(
             f"the CUDA toolkit in {root} still has no {', '.join(still)}.\n"
             "  Install a whole CUDA toolkit and set CUDA_HOME to it."
         )
+    make_driver_stub(root / "lib64" / "stubs", root / "include", c_compiler)
     # nvcc finds its own files from where it really is, so it runs from there.
     nvcc = (root / "bin" / "nvcc").resolve()
     return CudaToolkit(root, nvcc, version)
@@ -252,17 +252,43 @@ def link_unversioned(folder: Path) -> None:
             plain.symlink_to(library.name)
 
 
-def make_driver_stub(folder: Path, c_compiler: str) -> Path:
-    """Compile an empty libcuda to link with; the driver's own is used at run time.
+def make_driver_stub(folder: Path, include: Path, c_compiler: str) -> Path:
+    """Compile a libcuda to link with; the driver's own is used at run time.
+
+    It defines every function of the header, each doing nothing: a linker that drops
+    unused libraries would drop an empty one, and the CUDA backend would not ask for
+    the driver when it is opened.
 
     Raises:
         BuildError: The compiler failed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stub = folder / "libcuda.so"
-    command = [c_compiler, "-shared", "-nostdlib", "-x", "c", "/dev/null"]
-    command += ["-Wl,-soname,libcuda.so.1", "-o", str(stub)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise BuildError(f"cannot compile the libcuda stub:\n{done.stderr}")
+    header = _compile(["-E", "-x", "c", str(include / "cuda.h")], "", c_compiler)
+    text = "".join(
+        f"int {name}(void) {{ return 0; }}\n" for name in _driver_api(header)
+    )
+    options = ["-shared", "-fPIC", "-nostdlib", "-fno-builtin", "-x", "c", "-"]
+    options += ["-Wl,-soname,libcuda.so.1", "-o", str(stub)]
+    _compile(options, text, c_compiler)
     return stub
+
+
+def _driver_api(header: str) -> tuple[str, ...]:
+    """Return the functions that preprocessed cuda.h declares, under their real names.
+
+    Only after preprocessing are they right: cuMemAlloc is a macro for cuMemAlloc_v2.
+    """
+    found = re.findall(r"\bCUresult\s+(cu[A-Z]\w*)\s*\(", header)
+    return tuple(dict.fromkeys(found))
+
+
+def _compile(options: list[str], text: str, c_compiler: str) -> str:
+    """Run the C compiler with `text` as its input and return its output."""
+    command = [c_compiler, *options]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, input=text
+    )
+    if done.returncode:
+        raise BuildError(f"cannot make the libcuda stub:\n{done.stderr}")
+    return done.stdout

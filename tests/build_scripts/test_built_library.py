@@ -67,6 +67,13 @@ def test_built_files_need_only_what_every_machine_has(info):
     )
 
 
+def test_built_cuda_backend_asks_for_the_driver(info):
+    if "cuda" not in info["backends"]:
+        pytest.skip("built without CUDA")
+    needed = needs_of(built_folder() / "libggml-cuda.so").libraries
+    assert "libcuda.so.1" in needed
+
+
 def test_built_library_carries_the_notice_of_llama_cpp():
     text = (built_folder() / "LICENSE.llama.cpp").read_text()
     assert "MIT License" in text

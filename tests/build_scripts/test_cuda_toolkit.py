@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -96,9 +97,31 @@ def test_link_unversioned_adds_the_names_a_linker_looks_for(tmp_path: Path):
     assert (tmp_path / "libcublas.so").resolve() == tmp_path / "libcublas.so.13"
 
 
+CUDA_H = """
+typedef int CUresult;
+#define CUDAAPI
+#define cuMemAlloc cuMemAlloc_v2
+CUresult CUDAAPI cuInit(unsigned flags);
+CUresult CUDAAPI cuMemAlloc(unsigned long *where);
+"""
+
+
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
-def test_driver_stub_is_asked_for_by_the_drivers_name(tmp_path: Path):
-    assert needs_of(make_driver_stub(tmp_path, "cc")).soname == "libcuda.so.1"
+def test_driver_stub_makes_what_is_linked_with_it_ask_for_the_driver(tmp_path: Path):
+    (tmp_path / "cuda.h").write_text(CUDA_H)
+    stub = make_driver_stub(tmp_path / "stubs", tmp_path, "cc")
+    backend = tmp_path / "libbackend.so"
+    text = "int cuMemAlloc_v2(void *); int f(void) { return cuMemAlloc_v2(0); }"
+    command = ["cc", "-shared", "-fPIC", "-Wl,--as-needed", "-x", "c", "-"]
+    command += ["-x", "none", str(stub), "-o", str(backend)]
+    subprocess.run(command, input=text, text=True, check=True, timeout=30)
+    assert "libcuda.so.1" in needs_of(backend).libraries
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_driver_stub_shows_the_compilers_words(tmp_path: Path):
+    with pytest.raises(BuildError, match=r"cuda\.h"):
+        make_driver_stub(tmp_path / "stubs", tmp_path, "cc")
 
 
 def test_toolkit_flags_name_root_compiler_and_architectures():
