@@ -62,6 +62,11 @@ class EngineConfig:
     context_shift: bool = False
     slot_prompt_similarity: float = 0.1
     """Least part of a prompt that a slot must hold to be chosen for it."""
+    prefill_gap_s: float = 0.2
+    """Running streams should not wait longer than this for a step with a prompt in it;
+    0: no limit."""
+    cache_ram_bytes: int = 0
+    """Limit of conversations kept in RAM when their slot is taken; -1: none."""
     queue_size: int = 1024
     """Most requests that may wait for a slot."""
     orphan_timeout_s: float = 0.0

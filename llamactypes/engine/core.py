@@ -13,10 +13,12 @@ from llamactypes.engine.config import EngineConfig
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.loader import LoadedModel
 from llamactypes.engine.metrics import Meter
+from llamactypes.engine.pace import Pace
 from llamactypes.engine.plan import Admission, Event, Plan
 from llamactypes.engine.request import FinishReason
 from llamactypes.engine.scheduler import Scheduler
 from llamactypes.engine.sequence import Sequence
+from llamactypes.engine.state_cache import SavedState
 from llamactypes.errors import DecodeAborted, KVCacheFull, LlamaError
 from llamactypes.sampling import SamplerChain
 
@@ -50,6 +52,7 @@ class Core:
             similarity=config.slot_prompt_similarity,
             context_shift=config.context_shift and loaded.can_shift,
             n_keep_extra=int(loaded.vocab.add_bos),
+            cache_bytes=config.cache_ram_bytes,
         )
         if config.context_shift and not loaded.can_shift:
             logger.warning("this model's memory cannot be shifted: no context shift")
@@ -58,6 +61,7 @@ class Core:
         self._runner = loaded.runner
         self._meter = meter
         self._on_end = on_end
+        self._pace = Pace(config.prefill_gap_s)
         self._live: dict[int, tuple[Sequence, Generation]] = {}
 
     @property
@@ -98,16 +102,22 @@ class Core:
         Raises:
             DecodeError: Fatal; nothing more can be computed.
         """
-        for admission in self.scheduler.admit():
-            self._start(admission)
+        for sequence in self.scheduler.admit():
+            self._live[sequence.id][1].mark_started()
+        for admission in self.scheduler.begin():
+            self._begin(admission)
         for shift in self.scheduler.shifts():
             self._runner.shift(shift)
-        plan = self.scheduler.plan()
+        plan = self.scheduler.plan(self._pace.n_prompt_max)
         if not plan.chunks:
             return
         self.interruptible = _interruptible(plan)
         started = time.perf_counter()
         try:
+            # Whoever cancels sets its mark first and looks at `interruptible` then; we
+            # do it the other way round, so that one of us sees the other.
+            if self._has_cancelled(plan):
+                return
             sampled = self._runner.run(plan)
         except KVCacheFull:
             self._make_room()
@@ -120,15 +130,36 @@ class Core:
         now = time.perf_counter()
         events = self.scheduler.apply(plan, sampled, now)
         self._meter.count(plan, len(sampled), now - started)
+        n_prompt = plan.n_tokens - plan.n_generating
+        self._pace.note(plan.n_generating, n_prompt, now - started)
         for event in events:
             self._deliver(event)
 
-    def _start(self, admission: Admission) -> None:
-        slot, sequence = admission.slot.id, admission.sequence
-        kept = self._runner.forget(slot, admission.n_cached)
-        self._live[sequence.id][1].mark_started()
+    def _has_cancelled(self, plan: Plan) -> bool:
+        return any(
+            self._live[chunk.sequence.id][1].is_cancel_requested
+            for chunk in plan.chunks
+        )
+
+    def _begin(self, admission: Admission) -> None:
+        """Put the prefix into the slot, wherever it comes from."""
+        slot, n_cached = admission.slot.id, admission.n_cached
+        if admission.replaced is not None:
+            self._keep(slot, admission.replaced)
+        if admission.saved is not None:
+            kept = self._runner.load(slot, admission.saved.data, n_cached)
+            self.scheduler.state_cache.drop(admission.saved)
+        elif admission.source is not None:
+            kept = self._runner.share(admission.source.id, slot, n_cached)
+        else:
+            kept = self._runner.forget(slot, n_cached)
         self._deliver(self.scheduler.start(admission, kept, time.perf_counter()))
         self._meter.count_cached(kept)
+
+    def _keep(self, slot: int, tokens: list[int]) -> None:
+        data = self._runner.save(slot)
+        if data is not None:
+            self.scheduler.state_cache.put(SavedState(tokens, data))
 
     def _make_room(self) -> None:
         slot, event = self.scheduler.make_room()
@@ -157,7 +188,7 @@ class Core:
                 )
                 self._meter.cache_repairs += 1
                 self._runner.forget(slot.id, 0)
-                slot.tokens = []
+                slot.empty()
 
     def _deliver(self, event: Event | None) -> None:
         """Append to the sequence's log; bid farewell to a finished one."""

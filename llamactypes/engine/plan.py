@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from llamactypes.engine.prefix_cache import Slot
 from llamactypes.engine.request import Delta, TokenProbs
 from llamactypes.engine.sequence import Sequence
+from llamactypes.engine.state_cache import SavedState
 
 __all__ = ("Admission", "Chunk", "Event", "Plan", "Sampled", "Shift")
 
@@ -16,11 +17,18 @@ Event = tuple[Sequence, Delta | None]
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A waiting sequence got a slot that may hold its first `n_cached` tokens."""
+    """A sequence may begin in its slot, with a prefix somebody has computed."""
 
     sequence: Sequence
     slot: Slot
     n_cached: int
+    """Tokens of the prefix."""
+    source: Slot | None = None
+    """Where to copy the prefix from; None: it lies in the slot already."""
+    saved: SavedState | None = None
+    """A state kept in RAM to load instead."""
+    replaced: list[int] | None = None
+    """Tokens whose state is worth keeping in RAM before the slot is changed."""
 
 
 @dataclass(frozen=True, slots=True)

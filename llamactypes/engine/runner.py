@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 
 from llamactypes.batch import Batch
@@ -10,10 +11,14 @@ from llamactypes.engine.logprobs import top_logprobs
 from llamactypes.engine.plan import Plan, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
 from llamactypes.engine.sequence import Sequence
+from llamactypes.errors import StateError
 from llamactypes.sampling import SamplerChain
+from llamactypes.state import restore_sequence, save_sequence
 from llamactypes.vocab import Vocab
 
 __all__ = ("Runner", "LlamaRunner")
+
+logger = logging.getLogger("llamactypes.engine")
 
 
 class Runner(Protocol):
@@ -36,6 +41,15 @@ class Runner(Protocol):
 
     def forget(self, slot: int, start: int) -> int:
         """Drop a slot's tokens from `start` on; return how many really remain."""
+
+    def share(self, source: int, slot: int, n_tokens: int) -> int:
+        """Replace a slot's tokens by the first of another's; return how many it got."""
+
+    def save(self, slot: int) -> bytes | None:
+        """Return a slot's state; None when it cannot be had."""
+
+    def load(self, slot: int, data: bytes, n_tokens: int) -> int:
+        """Replace a slot's tokens by the first of a saved state; return how many."""
 
     def shift(self, shift: Shift) -> None:
         """Drop the middle of a slot's tokens and move the rest down."""
@@ -62,6 +76,7 @@ class LlamaRunner:
         self._memory = context.memory
         self._vocab = vocab
         self._n_swa = n_swa
+        self._is_unified = context.params.kv_unified
         self._batch = Batch(context.n_batch)
         self._abort = AbortFlag()
         context.set_abort(self._abort)
@@ -164,6 +179,37 @@ class LlamaRunner:
                 return start
         self._memory.seq_rm(slot, -1, -1)
         return 0
+
+    def share(self, source: int, slot: int, n_tokens: int) -> int:
+        """See `Runner.share`.
+
+        One buffer: the cells are marked as the slot's, too. A buffer each: the library
+        copies the whole sequence, and what is too much is dropped again.
+        """
+        self._memory.seq_rm(slot, -1, -1)
+        if self._is_unified:
+            self._memory.seq_cp(source, slot, 0, n_tokens)
+        else:
+            self._memory.seq_cp(source, slot)
+        return self.forget(slot, n_tokens)
+
+    def save(self, slot: int) -> bytes | None:
+        """See `Runner.save`."""
+        try:
+            return save_sequence(self._context, slot)
+        except StateError as error:
+            logger.warning("slot %d cannot be kept in RAM: %s", slot, error)
+            return None
+
+    def load(self, slot: int, data: bytes, n_tokens: int) -> int:
+        """See `Runner.load`."""
+        self._memory.seq_rm(slot, -1, -1)
+        try:
+            restore_sequence(self._context, slot, data)
+        except StateError as error:
+            logger.warning("slot %d cannot be restored from RAM: %s", slot, error)
+            return self.forget(slot, 0)
+        return self.forget(slot, n_tokens)
 
     def shift(self, shift: Shift) -> None:
         """See `Runner.shift`."""

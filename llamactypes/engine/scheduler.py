@@ -2,7 +2,8 @@
 
 One step of the engine is::
 
-    for admission in scheduler.admit():          # waiting → a slot
+    scheduler.admit()                            # waiting → a slot
+    for admission in scheduler.begin():          # with the best prefix to be had
         scheduler.start(admission, runner.forget(slot, n_cached), now)
     for shift in scheduler.shifts():             # full contexts lose their middle
         runner.shift(shift)
@@ -21,11 +22,20 @@ from collections.abc import Iterator
 from llamactypes.engine.config import SlotState
 from llamactypes.engine.plan import Admission, Chunk, Event, Plan, Sampled, Shift
 from llamactypes.engine.prefix_cache import Slot, SlotTable
+from llamactypes.engine.prefix_length import common_prefix_length
 from llamactypes.engine.request import FinishReason
 from llamactypes.engine.sequence import Sequence, SequenceState
+from llamactypes.engine.state_cache import StateCache
 from llamactypes.errors import KVCacheFull, LlamaError
 
 __all__ = ("Scheduler",)
+
+_MIN_WAIT = 32
+"""Waiting for another's prefix must save at least this many tokens."""
+_MIN_GAIN = 16
+"""A copy must save at least this many tokens beyond what the slot holds."""
+_MIN_SAVED = 64
+"""Shorter states are computed again sooner than looked for."""
 
 
 class Scheduler:
@@ -41,6 +51,7 @@ class Scheduler:
         similarity: float = 0.1,
         context_shift: bool = False,
         n_keep_extra: int = 0,
+        cache_bytes: int = 0,
     ) -> None:
         """Create a scheduler without work.
 
@@ -52,6 +63,7 @@ class Scheduler:
             similarity: See `SlotTable`.
             context_shift: Go on when a context is full, losing its middle.
             n_keep_extra: Tokens always kept at a shift: 1 when prompts begin with BOS.
+            cache_bytes: Limit of states kept in RAM; -1: none, 0: keep nothing.
         """
         if n_slots > n_batch:
             raise ValueError(f"{n_slots} slots do not fit a batch of {n_batch} tokens")
@@ -61,6 +73,7 @@ class Scheduler:
         self.waiting: deque[Sequence] = deque()
         self.running: list[Sequence] = []
         self.n_preemptions = 0
+        self.state_cache = StateCache(cache_bytes)
         self._n_kv = n_kv
         self._context_shift = context_shift
         self._n_keep_extra = n_keep_extra
@@ -100,12 +113,12 @@ class Scheduler:
 
     # -- admission ----------------------------------------------------------------
 
-    def admit(self) -> list[Admission]:
-        """Give idle slots to waiting sequences, in arrival order.
+    def admit(self) -> list[Sequence]:
+        """Give idle slots to waiting sequences, in arrival order; return these.
 
         A sequence that asked for a busy slot is passed by; nobody else is.
         """
-        admitted: list[Admission] = []
+        admitted: list[Sequence] = []
         if self._hold_admission and self.running:
             return admitted
         for sequence in tuple(self.waiting):
@@ -117,16 +130,80 @@ class Scheduler:
             if slot is None:
                 continue
             self.waiting.remove(sequence)
-            admitted.append(
-                Admission(sequence, slot, self.slots.occupy(slot, sequence))
-            )
-            self.running.append(sequence)
+            self._enter(sequence, slot)
+            admitted.append(sequence)
         return admitted
+
+    def _enter(self, sequence: Sequence, slot: Slot) -> None:
+        slot.sequence = slot.last_request = sequence
+        sequence.slot = slot.id
+        sequence.state = SequenceState.RUNNING
+        self._wait_for_prefix(sequence, slot)
+        self.running.append(sequence)
+
+    def _wait_for_prefix(self, sequence: Sequence, slot: Slot) -> None:
+        """Let `sequence` wait when another is about to compute what both need."""
+        if not sequence.request.cache_prompt:
+            return
+        tokens, limit = sequence.tokens, len(sequence.tokens) - 1
+        best, best_length = None, 0
+        for other in self.running:
+            if other.n_decoded and not other.n_missing > 1:
+                continue  # all of its prompt is there to be copied
+            length = min(common_prefix_length(other.tokens, tokens), limit)
+            if length > best_length and length > other.n_computed:
+                best, best_length = other, length
+        available = self._best_prefix(sequence, slot).n_cached
+        if best is not None and best_length - available >= _MIN_WAIT:
+            sequence.waits_for, sequence.n_wanted = best, best_length
+
+    def begin(self) -> list[Admission]:
+        """Return how each admitted sequence, that need not wait for another, begins."""
+        return [
+            self._best_prefix(sequence, self.slots[sequence.slot])
+            for sequence in self.running
+            if sequence.slot is not None
+            and not sequence.is_entered
+            and not sequence.is_held
+        ]
+
+    def _best_prefix(self, sequence: Sequence, slot: Slot) -> Admission:
+        """Return where most of the prompt can be had without computing it."""
+        tokens, limit = sequence.tokens, len(sequence.tokens) - 1
+        if not sequence.request.cache_prompt or limit <= 0:
+            return Admission(sequence, slot, 0, replaced=self._replaced(slot, 0))
+        # At least one token is computed: its logits are needed.
+        own = min(slot.own_prefix(tokens), limit)
+        source, shared = self.slots.longest_prefix(tokens)
+        saved, kept = self.state_cache.best(tokens)
+        shared, kept = min(shared, limit), min(kept, limit)
+        if saved is not None and kept - max(own, shared) >= _MIN_GAIN:
+            replaced = self._replaced(slot, 0)
+            return Admission(sequence, slot, kept, saved=saved, replaced=replaced)
+        if source is not None and shared - own >= _MIN_GAIN:
+            replaced = self._replaced(slot, 0)
+            return Admission(sequence, slot, shared, source, replaced=replaced)
+        return Admission(sequence, slot, own, replaced=self._replaced(slot, own))
+
+    def _replaced(self, slot: Slot, n_kept: int) -> list[int] | None:
+        """Return the slot's tokens when their state is worth keeping in RAM."""
+        tokens = slot.tokens
+        if not self.state_cache.is_on or slot.n_trusted is not None:
+            return None
+        if len(tokens) < _MIN_SAVED or 2 * n_kept >= len(tokens):
+            return None
+        elsewhere = any(
+            other.prefix(tokens) == len(tokens)
+            for other in self.slots.slots
+            if other is not slot
+        )
+        return None if elsewhere else tokens
 
     def start(self, admission: Admission, n_cached: int, now: float) -> Event:
         """Begin an admitted sequence of which `n_cached` tokens really are computed."""
         sequence = admission.sequence
-        sequence.start(admission.slot.id, n_cached, now)
+        sequence.start(n_cached, now)
+        admission.slot.empty()  # what it held is the sequence's now, or gone
         if not sequence.tokens:
             return self._finish(sequence, FinishReason.LENGTH, "")
         if sequence.request.return_progress and not sequence.n_decoded:
@@ -162,6 +239,7 @@ class Scheduler:
         discard = sequence.request.n_discard or n_left // 2
         discard = min(max(discard, 0), max(0, n_left - 1))
         del sequence.tokens[keep : keep + discard]
+        sequence.n_trusted = min(keep, sequence.n_trusted or keep)
         sequence.n_computed -= discard
         sequence.truncated = True
         assert sequence.slot is not None
@@ -169,11 +247,14 @@ class Scheduler:
 
     # -- plan ---------------------------------------------------------------------
 
-    def plan(self) -> Plan:
+    def plan(self, n_prompt_max: int | None = None) -> Plan:
         """Return the next decode.
 
         Running sequences go first: a long prompt must not stall tokens already
         streaming. Prompts fill what is left, in the order they were admitted.
+
+        Args:
+            n_prompt_max: Most prompt tokens while others generate; None: no limit.
         """
         chunks = [
             Chunk(sequence, sequence.n_computed, 1, True)
@@ -182,10 +263,12 @@ class Scheduler:
         ]
         n_generating = len(chunks)
         budget = self.n_batch - n_generating
+        if n_generating and n_prompt_max is not None:
+            budget = min(budget, n_prompt_max)
         for sequence in self.running:
             if budget <= 0:
                 break
-            if sequence.is_generating:
+            if sequence.is_generating or not sequence.is_entered:
                 continue
             n_tokens = min(sequence.n_missing, budget)
             budget -= n_tokens
@@ -296,7 +379,7 @@ class Scheduler:
                 1,
             )
             event = self._finish(youngest, FinishReason.ERROR, "", error)
-        slot.tokens = []
+        slot.empty()
         return slot, event
 
     def _preempt(self, sequence: Sequence) -> None:
@@ -304,6 +387,8 @@ class Scheduler:
         self.slots[sequence.slot].sequence = None
         self.running.remove(sequence)
         sequence.slot = None
+        sequence.is_entered = False
+        sequence.waits_for = None
         sequence.n_computed = 0
         sequence.state = SequenceState.WAITING
         self.waiting.appendleft(sequence)

@@ -42,11 +42,14 @@ class Sequence:
         "_pending_probs",
         "_pending_tokens",
         "id",
+        "is_entered",
         "n_cached",
         "n_computed",
         "n_decoded",
         "n_prompt",
         "n_prompt_computed",
+        "n_trusted",
+        "n_wanted",
         "request",
         "result",
         "seed",
@@ -58,6 +61,7 @@ class Sequence:
         "text",
         "tokens",
         "truncated",
+        "waits_for",
     )
 
     def __init__(self, id: int, request: GenerationRequest, seed: int = 0) -> None:
@@ -69,8 +73,12 @@ class Sequence:
         self.n_computed = 0
         self.n_cached = 0
         self.n_prompt_computed = 0
+        self.n_trusted: int | None = None
+        self.waits_for: Sequence | None = None
+        self.n_wanted = 0
         self.n_decoded = 0
         self.slot: int | None = None
+        self.is_entered = False
         self.state = SequenceState.WAITING
         self.text = TextStream(request.stop, request.n_indent)
         self.truncated = False
@@ -87,6 +95,26 @@ class Sequence:
         return len(self.tokens) - self.n_computed
 
     @property
+    def n_reusable(self) -> int:
+        """Computed tokens that stand for themselves.
+
+        After a context shift those behind the gap were computed with what is gone.
+        """
+        if self.n_trusted is None:
+            return self.n_computed
+        return min(self.n_computed, self.n_trusted)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it still waits for another to compute the prefix both share."""
+        other = self.waits_for
+        return (
+            other is not None
+            and other.state is SequenceState.RUNNING
+            and other.n_computed < self.n_wanted
+        )
+
+    @property
     def n_remaining(self) -> int:
         """Tokens the limit still allows; -1: no limit."""
         limit = self.request.max_tokens
@@ -97,10 +125,9 @@ class Sequence:
         """Whether its next chunk is one sampled token."""
         return self.n_decoded > 0 and self.n_missing == 1
 
-    def start(self, slot: int, n_cached: int, now: float) -> None:
-        """Enter `slot`, of whose KV cache the first `n_cached` tokens are ours."""
-        self.slot = slot
-        self.state = SequenceState.RUNNING
+    def start(self, n_cached: int, now: float) -> None:
+        """Begin in its slot, of whose KV cache the first `n_cached` tokens are ours."""
+        self.is_entered = True
         self.n_computed = n_cached
         if not self.t_start:
             self.t_start = now

@@ -253,6 +253,43 @@ def test_shared_buffer_serves_more_than_it_holds(stories_model_path):
     assert all(result.error is None for result in results)
 
 
+@pytest.mark.parametrize("kv_unified", [True, False])
+def test_greedy_text_is_the_same_from_a_copied_prefix(stories_model_path, kv_unified):
+    options = {"n_ctx": 2048, "n_parallel": 4, "kv_unified": kv_unified}
+    names = ["Lily", "Tom", "Ben", "Sue"]
+    with running(stories_model_path, **options) as engine:
+        prompts = [f"{PROMPT * 6} was called {name}." for name in names]
+        alone = []
+        for prompt in prompts:
+            request = ask(engine, prompt, cache_prompt=False, max_tokens=24)
+            alone.append(run(engine, request)[0].text)
+        requests = [ask(engine, prompt, max_tokens=24) for prompt in prompts]
+        generations = engine.submit_many(requests)
+        results = [generation.wait(WAIT_S) for generation in generations]
+    assert [result.n_cached > 60 for result in results] == [True] * 4
+    assert [g.text[:12] for g in generations] == [text[:12] for text in alone]
+
+
+@pytest.mark.parametrize("kv_unified", [True, False])
+def test_conversations_come_back_from_ram(stories_model_path, kv_unified):
+    options = {"n_ctx": 1024, "n_parallel": 1, "kv_unified": kv_unified}
+    prompts = [f"{name} {PROMPT} " * 8 for name in ("Lily", "Tom", "Ben")]
+    with running(stories_model_path, cache_ram_bytes=1 << 24, **options) as engine:
+        first = [run(engine, ask(engine, prompt)) for prompt in prompts]
+        again = [run(engine, ask(engine, prompt)) for prompt in prompts]
+    for (before, _), (after, result) in zip(first, again, strict=True):
+        assert after.text == before.text
+        assert result.n_cached == result.n_prompt - 1
+
+
+def test_several_choices_compute_their_prompt_once(stories):
+    requests = [ask(stories, f"zebra {PROMPT * 5}", max_tokens=4)] * 4
+    results = [g.wait(WAIT_S) for g in stories.submit_many(requests)]
+    computed = sorted(result.timings.prompt_n for result in results)
+    assert computed[:3] == [1, 1, 1]
+    assert len({g.text for g in stories.submit_many(requests) if g.wait(WAIT_S)}) == 1
+
+
 def test_one_request_fills_its_context_and_ends_with_length(stories_model_path):
     with running(stories_model_path, n_ctx=256, n_parallel=1) as engine:
         _, result = run(engine, ask(engine, max_tokens=-1, ignore_eos=True))

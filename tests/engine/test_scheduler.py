@@ -114,7 +114,8 @@ def test_start_believes_a_runner_that_lost_the_prefix():
     step(scheduler)
     again = make_sequence(6, max_tokens=1)
     scheduler.submit(again)
-    for admission in scheduler.admit():
+    scheduler.admit()
+    for admission in scheduler.begin():
         scheduler.start(admission, 0, 1.0)
     assert sizes(scheduler.plan()) == [6]
     assert again.n_cached == 0
@@ -262,7 +263,8 @@ def test_apply_ignores_a_token_for_a_sequence_that_ended_meanwhile():
     scheduler = make_scheduler()
     sequence = make_sequence()
     scheduler.submit(sequence)
-    for admission in scheduler.admit():
+    scheduler.admit()
+    for admission in scheduler.begin():
         scheduler.start(admission, 0, 1.0)
     plan = scheduler.plan()
     sampled = sample_all(plan)
@@ -325,7 +327,8 @@ def test_resync_computes_the_last_token_again():
     scheduler = make_scheduler(n_batch=16)
     sequence = make_sequence(10)
     scheduler.submit(sequence)
-    for admission in scheduler.admit():
+    scheduler.admit()
+    for admission in scheduler.begin():
         scheduler.start(admission, 0, 1.0)
     assert scheduler.resync(sequence, 10) == 9
     assert scheduler.resync(sequence, 4) == 4

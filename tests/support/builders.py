@@ -42,9 +42,10 @@ def sample_all(plan: Plan, piece: bytes = b"x", *, token: int = 7, is_eog=False)
 
 def step(scheduler: Scheduler, now: float = 1.0, **sampled: Any):
     """Do one whole step with a runner that keeps every prefix; return plan, events."""
+    scheduler.admit()
     events = [
         scheduler.start(admission, admission.n_cached, now)
-        for admission in scheduler.admit()
+        for admission in scheduler.begin()
     ]
     scheduler.shifts()
     plan = scheduler.plan()

@@ -47,6 +47,8 @@ class FakeRunner:
         self.before_run: Callable[[], None] = lambda: None
         self.interrupted = threading.Event()
         self.attached: dict[int, FakeSampler] = {}
+        self.shared: list[tuple[int, int, int]] = []
+        self.loaded: list[tuple[int, int]] = []
 
     def attach(self, sequence: Any, sampler: Any) -> None:
         self.attached[sequence.id] = sampler
@@ -73,6 +75,19 @@ class FakeRunner:
 
     def forget(self, slot: int, start: int) -> int:
         self.computed[slot] = min(self.computed.get(slot, 0), start)
+        return self.computed[slot]
+
+    def share(self, source: int, slot: int, n_tokens: int) -> int:
+        self.shared.append((source, slot, n_tokens))
+        self.computed[slot] = min(self.computed.get(source, 0), n_tokens)
+        return self.computed[slot]
+
+    def save(self, slot: int) -> bytes:
+        return self.computed.get(slot, 0).to_bytes(4, "little")
+
+    def load(self, slot: int, data: bytes, n_tokens: int) -> int:
+        self.loaded.append((slot, n_tokens))
+        self.computed[slot] = min(int.from_bytes(data, "little"), n_tokens)
         return self.computed[slot]
 
     def shift(self, shift: Shift) -> None:

@@ -1,0 +1,63 @@
+"""Sequence states kept in RAM after their slot was given to others. Pure.
+
+A conversation that comes back finds its tokens computed, at the price of a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llamactypes.engine.prefix_length import common_prefix_length
+
+__all__ = ("SavedState", "StateCache")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedState:
+    """The KV cache of `tokens`, as the library wrote it."""
+
+    tokens: list[int]
+    data: bytes
+
+
+class StateCache:
+    """Least recently saved states go first when the limit is reached."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        """Keep at most `limit_bytes` of states; -1: no limit, 0: keep nothing."""
+        self._limit_bytes = limit_bytes
+        self._states: list[SavedState] = []
+        self.n_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is ever kept."""
+        return self._limit_bytes != 0
+
+    def put(self, state: SavedState) -> None:
+        """Keep a state; shorter ones that it contains are dropped."""
+        for other in tuple(self._states):
+            shared = common_prefix_length(other.tokens, state.tokens)
+            if shared == len(other.tokens):
+                self.drop(other)
+        self._states.append(state)
+        self.n_bytes += len(state.data)
+        while 0 <= self._limit_bytes < self.n_bytes:
+            self.drop(self._states[0])
+
+    def drop(self, state: SavedState) -> None:
+        """Forget a state."""
+        self._states.remove(state)
+        self.n_bytes -= len(state.data)
+
+    def best(self, tokens: list[int]) -> tuple[SavedState | None, int]:
+        """Return the state that holds most of `tokens`, and how many of them."""
+        best, best_length = None, 0
+        for state in self._states:
+            length = common_prefix_length(state.tokens, tokens)
+            if length > best_length:
+                best, best_length = state, length
+        return best, best_length

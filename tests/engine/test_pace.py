@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from llamactypes.engine.pace import Pace
+from tests.support.builders import make_scheduler, make_sequence, step
+
+
+def test_prompts_beside_streams_get_what_fits_the_gap():
+    pace = Pace(0.2)
+    pace.note(4, 0, 0.05)
+    for _ in range(20):
+        pace.note(4, 100, 0.05 + 100 * 0.001)
+    assert 140 <= pace.n_prompt_max <= 155
+
+
+def test_limit_follows_a_machine_that_becomes_slow():
+    pace = Pace(0.2)
+    pace.note(0, 100, 0.1)
+    before = pace.n_prompt_max
+    for _ in range(10):
+        pace.note(0, 100, 1.0)
+    assert pace.n_prompt_max < before / 5
+
+
+def test_limit_never_starves_a_prompt():
+    pace = Pace(0.01)
+    pace.note(4, 0, 0.5)
+    pace.note(4, 100, 10.0)
+    assert pace.n_prompt_max == 16
+
+
+def test_gap_zero_is_no_limit():
+    assert Pace(0.0).n_prompt_max is None
+
+
+def test_plan_limits_prompts_only_while_others_generate():
+    scheduler = make_scheduler(n_slots=2, n_ctx_slot=256, n_batch=128)
+    first = make_sequence(100)
+    scheduler.submit(first)
+    scheduler.admit()
+    for admission in scheduler.begin():
+        scheduler.start(admission, 0, 1.0)
+    assert scheduler.plan(16).n_tokens == 100
+    step(scheduler)
+    scheduler.submit(make_sequence(100, first=5000))
+    scheduler.admit()
+    for admission in scheduler.begin():
+        scheduler.start(admission, 0, 1.0)
+    assert [chunk.n_tokens for chunk in scheduler.plan(16).chunks] == [1, 16]
