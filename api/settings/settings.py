@@ -87,7 +87,6 @@ class Settings:
     # -- accepted for the sake of llama-server's command lines; see their notices --
     offline: bool = False
     cont_batching: bool = True
-    cache_ram_mib: int = 0
     cache_idle_slots: bool = False
     backend_sampling: bool = False
 

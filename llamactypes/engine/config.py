@@ -62,11 +62,11 @@ class EngineConfig:
     context_shift: bool = False
     slot_prompt_similarity: float = 0.1
     """Least part of a prompt that a slot must hold to be chosen for it."""
-    prefill_gap_s: float = 0.2
+    prefill_gap_ms: int = 200
     """Running streams should not wait longer than this for a step with a prompt in it;
     0: no limit."""
-    cache_ram_bytes: int = 0
-    """Limit of conversations kept in RAM when their slot is taken; -1: none."""
+    cache_ram_mib: int = 8192
+    """Limit of conversations kept in RAM when their slot is taken; -1: none, 0: off."""
     queue_size: int = 1024
     """Most requests that may wait for a slot."""
     orphan_timeout_s: float = 0.0

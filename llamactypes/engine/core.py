@@ -52,7 +52,7 @@ class Core:
             similarity=config.slot_prompt_similarity,
             context_shift=config.context_shift and loaded.can_shift,
             n_keep_extra=int(loaded.vocab.add_bos),
-            cache_bytes=config.cache_ram_bytes,
+            cache_bytes=_mib(config.cache_ram_mib),
         )
         if config.context_shift and not loaded.can_shift:
             logger.warning("this model's memory cannot be shifted: no context shift")
@@ -61,7 +61,7 @@ class Core:
         self._runner = loaded.runner
         self._meter = meter
         self._on_end = on_end
-        self._pace = Pace(config.prefill_gap_s)
+        self._pace = Pace(config.prefill_gap_ms / 1e3)
         self._live: dict[int, tuple[Sequence, Generation]] = {}
 
     @property
@@ -204,6 +204,10 @@ class Core:
             self._meter.count_result(sequence.result)
             self._on_end()
         generation.append(delta, sequence.result)
+
+
+def _mib(limit: int) -> int:
+    return limit << 20 if limit > 0 else limit
 
 
 def _interruptible(plan: Plan) -> frozenset[int]:

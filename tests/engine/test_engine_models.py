@@ -274,7 +274,7 @@ def test_greedy_text_is_the_same_from_a_copied_prefix(stories_model_path, kv_uni
 def test_conversations_come_back_from_ram(stories_model_path, kv_unified):
     options = {"n_ctx": 1024, "n_parallel": 1, "kv_unified": kv_unified}
     prompts = [f"{name} {PROMPT} " * 8 for name in ("Lily", "Tom", "Ben")]
-    with running(stories_model_path, cache_ram_bytes=1 << 24, **options) as engine:
+    with running(stories_model_path, cache_ram_mib=16, **options) as engine:
         first = [run(engine, ask(engine, prompt)) for prompt in prompts]
         again = [run(engine, ask(engine, prompt)) for prompt in prompts]
     for (before, _), (after, result) in zip(first, again, strict=True):
