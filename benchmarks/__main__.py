@@ -1,6 +1,7 @@
-"""Decode throughput of our server over llama-server's, on the same library.
+"""Our server against llama-server: same model, library, threads and work, in one run.
 
-    python -m benchmarks --peers .build/peers/bin --streams 1,8 --rounds 5
+    python -m benchmarks --peers .build/peers/bin             every scenario
+    python -m benchmarks --only decode --rounds 5             some of them
 
 Machines are shared and noisy: both servers run side by side, the work alternates
 between them, and only the ratio within a round counts.
@@ -20,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from api.settings.demo_model import find_demo_model
-from benchmarks.client import stream_completions
-from benchmarks.servers import Server, llama_server, ours
+from benchmarks.scenarios import SCENARIOS, Scenario
+from benchmarks.servers import llama_server, ours
 
-_PROMPT = "The story of number {}: once upon a time, in a small village by the sea,"
 _HOW_TO_BUILD = (
     "llama-server is not there: build it and its library with\n"
     "    python build_scripts/build_libllama.py --backend cpu --with-peers\n"
@@ -39,10 +39,14 @@ def main() -> int:
         print(_HOW_TO_BUILD, file=sys.stderr)
         return 2
     model = options.model or Path(find_demo_model())
-    print(_machine(options.threads, model))
     report: dict[str, Any] = {"machine": _machine(options.threads, model)}
-    for n_streams in options.streams:
-        report[f"decode_{n_streams}"] = _compare(options, binary, model, n_streams)
+    print(report["machine"])
+    print(f"{'scenario':24} {'ratio':>7}  {'min – max':15} {'target':>6}   median")
+    for scenario in SCENARIOS:
+        if options.only in scenario.name:
+            figures = _compare(options, binary, model, scenario)
+            report[scenario.name] = figures
+            print(_line(scenario, figures), flush=True)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1))
     return 0
@@ -52,59 +56,63 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser("benchmarks", description=__doc__)
     parser.add_argument("--peers", type=Path, default=Path(".build/peers/bin"))
     parser.add_argument("--model", type=Path, help="GGUF; default: the demo model")
-    parser.add_argument("--streams", type=_numbers, default=(1, 8))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--tokens", type=int, default=96)
+    parser.add_argument("--only", default="", help="part of the scenarios' names")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=Path, help="also write the figures here")
     return parser.parse_args()
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in text.split(","))
-
-
 def _compare(
-    options: argparse.Namespace, binary: Path, model: Path, n_streams: int
+    options: argparse.Namespace, binary: Path, model: Path, scenario: Scenario
 ) -> dict[str, Any]:
-    """Alternate between both servers; print and return ratios."""
-    pair = (
-        ours(model, options.threads, n_streams, binary.parent),
-        llama_server(model, options.threads, n_streams, binary),
-    )
+    """Alternate between both servers and return what they needed."""
+    shape = (model, options.threads, scenario.n_slots, scenario.n_ctx)
+    pair = (ours(*shape, binary.parent), llama_server(*shape, binary))
+    rounds = []
     with ExitStack() as stack:
         for server in pair:
             stack.enter_context(server.running())
-            _measure(server, n_streams, 8)  # the first request pays for warm-up
-        rounds = [
-            _round(pair if i % 2 == 0 else pair[::-1], n_streams, options.tokens)
-            for i in range(options.rounds)
-        ]
-    ratios = sorted(one["llamactypes"] / one["llama-server"] for one in rounds)
-    figures = {
-        "ratio_median": statistics.median(ratios),
-        "ratio_min": ratios[0],
-        "ratio_max": ratios[-1],
-        "rounds": rounds,
-    }
-    median = {
+            scenario.measure(server.port, 0)  # the first work pays for warm-up
+        for i in range(1, options.rounds + 1):
+            order = pair if i % 2 else pair[::-1]
+            rounds.append({one.name: scenario.measure(one.port, i) for one in order})
+        memory = {one.name: _resident_mib(one.process_id) for one in pair}
+    ratios = sorted(
+        one["llama-server"] / one["llamactypes"]
+        if scenario.is_time
+        else one["llamactypes"] / one["llama-server"]
+        for one in rounds
+    )
+    medians = {
         name: statistics.median(one[name] for one in rounds) for name in rounds[0]
     }
-    print(
-        f"decode, {n_streams} stream(s): ratio {figures['ratio_median']:.3f} "
-        f"[{ratios[0]:.3f} – {ratios[-1]:.3f}]; tokens/s "
-        + ", ".join(f"{name} {value:.1f}" for name, value in median.items())
+    return {
+        "ratio": statistics.median(ratios),
+        "min": ratios[0],
+        "max": ratios[-1],
+        "target": scenario.target,
+        "unit": scenario.unit,
+        "medians": medians,
+        "rounds": rounds,
+        "resident_mib": memory,
+    }
+
+
+def _line(scenario: Scenario, figures: dict[str, Any]) -> str:
+    extent = f"{figures['min']:.2f} – {figures['max']:.2f}"
+    medians = ", ".join(f"{k} {v:.4g}" for k, v in figures["medians"].items())
+    return (
+        f"{scenario.name:24} {figures['ratio']:7.2f}  {extent:15} "
+        f"{scenario.target:6.2f}   {medians} {scenario.unit}"
     )
-    return figures
 
 
-def _round(pair: tuple[Server, ...], n_streams: int, n_tokens: int) -> dict[str, float]:
-    return {server.name: _measure(server, n_streams, n_tokens) for server in pair}
-
-
-def _measure(server: Server, n_streams: int, n_tokens: int) -> float:
-    prompts = [_PROMPT.format(i) for i in range(n_streams)]
-    return stream_completions(server.port, prompts, n_tokens).tokens_per_second
+def _resident_mib(process_id: int) -> float:
+    for line in Path(f"/proc/{process_id}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
 
 
 def _machine(threads: int, model: Path) -> str:

@@ -24,6 +24,7 @@ class Server:
         self.name = name
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port = probe.getsockname()[1]
+        self.process_id = 0
         self._command = [*command, "--host", "127.0.0.1", "--port", str(self.port)]
         self._env = {**os.environ, **env}
 
@@ -36,6 +37,7 @@ class Server:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        self.process_id = process.pid
         try:
             self._wait(process)
             yield self
@@ -62,19 +64,21 @@ class Server:
         raise TimeoutError(f"{self.name} did not become ready in {_START_S} s")
 
 
-def _flags(model: Path, threads: int, n_slots: int) -> list[str]:
-    n_ctx = 1024 * n_slots
+def _flags(model: Path, threads: int, n_slots: int, n_ctx: int) -> list[str]:
     flags = f"-c {n_ctx} -np {n_slots} -t {threads} -tb {threads}".split()
     return ["-m", str(model), *flags]
 
 
-def ours(model: Path, threads: int, n_slots: int, library: Path) -> Server:
+def ours(model: Path, threads: int, n_slots: int, n_ctx: int, library: Path) -> Server:
     """Return our server, on the given library."""
-    command = [sys.executable, "-m", "api", "serve", *_flags(model, threads, n_slots)]
+    flags = _flags(model, threads, n_slots, n_ctx)
+    command = [sys.executable, "-m", "api", "serve", *flags]
     return Server("llamactypes", command, {"LLAMACTYPES_LIB": str(library)})
 
 
-def llama_server(model: Path, threads: int, n_slots: int, binary: Path) -> Server:
+def llama_server(
+    model: Path, threads: int, n_slots: int, n_ctx: int, binary: Path
+) -> Server:
     """Return llama-server; its folder holds the library it runs on."""
-    command = [str(binary), *_flags(model, threads, n_slots), "--cache-ram", "0"]
+    command = [str(binary), *_flags(model, threads, n_slots, n_ctx)]
     return Server("llama-server", command, {})
