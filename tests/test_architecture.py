@@ -28,6 +28,7 @@ PURE_ENGINE = tuple(
         "scheduler",
         "sequence",
         "state_cache",
+        "stop_strings",
         "text_stream",
         "timings",
     )

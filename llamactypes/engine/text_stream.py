@@ -10,26 +10,11 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 
-__all__ = ("TextStream", "find_stop", "partial_stop_length")
+from llamactypes.engine.stop_strings import StopStrings
+
+__all__ = ("TextStream",)
 
 _decoder = codecs.getincrementaldecoder("utf-8")
-
-
-def find_stop(text: str, stops: Sequence[str]) -> tuple[int, str] | None:
-    """Return (position, stop) of the stop sequence that begins first, or None."""
-    found = [(at, stop) for stop in stops if (at := text.find(stop)) >= 0]
-    return min(found, key=lambda pair: pair[0]) if found else None
-
-
-def partial_stop_length(text: str, stops: Sequence[str]) -> int:
-    """Return how many last characters of `text` may be the beginning of a stop."""
-    longest = 0
-    for stop in stops:
-        for length in range(min(len(stop) - 1, len(text)), longest, -1):
-            if text.endswith(stop[:length]):
-                longest = length
-                break
-    return longest
 
 
 class TextStream:
@@ -52,8 +37,7 @@ class TextStream:
     )
 
     def __init__(self, stop: Sequence[str] = (), n_indent: int = 0) -> None:
-        # An empty stop sequence would match everywhere; it stops nothing.
-        self._stops = tuple(word for word in stop if word)
+        self._stops = StopStrings(stop)
         self._n_indent = n_indent
         self._decode = _decoder("replace")
         self._held = ""
@@ -77,25 +61,26 @@ class TextStream:
             self.has_new_line = True
         if not self._n_indent and not self._stops:
             return text
+        n_old = len(self._held)
         self._held += text
         n_open = self._check_indentation(text) if self._n_indent else 0
-        return self._release(n_open)
+        return self._release(n_old, n_open)
 
     def finish(self) -> str:
         """Return the text still held back; an incomplete character is dropped."""
         text, self._held = self._held, ""
         return text
 
-    def _release(self, n_open: int) -> str:
+    def _release(self, n_old: int, n_open: int) -> str:
         """Cut at a stop, or send all but what may still become one."""
-        found = find_stop(self._held, self._stops)
+        found = self._stops.find(self._held, n_old)
         if found is not None:
             at, self.stopping_word = found
             text, self._held = self._held[:at], ""
             return text
         keep = len(self._held)
         if not self.was_cut:
-            keep -= max(partial_stop_length(self._held, self._stops), n_open)
+            keep -= max(self._stops.n_open(self._held), n_open)
         text, self._held = self._held[:keep], self._held[keep:]
         return text
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamactypes.engine.text_stream import TextStream, find_stop, partial_stop_length
+from llamactypes.engine.stop_strings import StopStrings
+from llamactypes.engine.text_stream import TextStream
 
 
 def feed_all(stream: TextStream, pieces: list[bytes]) -> list[str]:
@@ -91,15 +92,6 @@ def test_blanks_of_an_undecided_line_are_held_back():
     assert stream.feed(b"a\n  ") == "a\n"
 
 
-def test_partial_stop_length_is_the_longest_open_prefix():
-    assert partial_stop_length("say hel", ["hello", "el"]) == 3
-    assert partial_stop_length("say", ["hello"]) == 0
-
-
-def test_find_stop_returns_none_without_a_match():
-    assert find_stop("text", ["stop"]) is None
-
-
 @given(
     text=st.text(alphabet="ab歪🏼", max_size=30),
     stops=st.lists(st.text(alphabet="ab歪", min_size=1, max_size=3), max_size=3),
@@ -112,7 +104,7 @@ def test_streamed_text_equals_the_text_before_the_first_stop(text, stops, cuts):
     stream = TextStream(stops)
     sent = "".join(feed_all(stream, pieces)) + stream.finish()
     # Token by token a later but shorter stop may complete first: compare by prefix.
-    found = find_stop(text, stops)
+    found = StopStrings(stops).find(text)
     if found is None:
         assert sent == text
     else:
