@@ -18,8 +18,15 @@ def read_json(req: falcon.Request, max_bytes: int) -> dict[str, Any]:
     The media type is not looked at: ``curl -d '{…}'`` sends JSON as a form.
 
     Raises:
-        InvalidRequest: The body is too large (413) or not one JSON object (400).
+        InvalidRequest: The body is compressed (415), too large (413) or not one JSON
+            object (400).
     """
+    coding = (req.get_header("Content-Encoding") or "identity").strip().lower()
+    if coding != "identity":
+        raise InvalidRequest(
+            f"the request body is encoded with {coding[:64]}; send it as it is",
+            status=415,
+        )
     length = req.content_length
     if length is not None and length > max_bytes:
         raise _too_large(max_bytes)

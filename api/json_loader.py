@@ -6,6 +6,7 @@ Out: always valid UTF-8 and valid JSON, whatever text a model produced.
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -33,6 +34,7 @@ def load_object(body: bytes) -> dict[str, Any]:
     Raises:
         InvalidRequest: With a message that says what is wrong with the body.
     """
+    body = body.removeprefix(codecs.BOM_UTF8)  # some editors and shells write one
     if not body.strip():
         raise InvalidRequest("the request body is empty; a JSON object is expected")
     _check_depth(body)

@@ -14,6 +14,7 @@ from waitress import wasyncore
 from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, create_server
 
+from api.serving.refusals import BODY_SLACK_BYTES, Channel
 from api.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ logger = logging.getLogger("llamactypes.server")
 _SWEEP_S = 1.0
 _CONNECTION_LIMIT = 4096
 _OTHER_FILES = 256
-_BODY_SLACK_BYTES = 1 << 20
 _HIGH_WATERMARK_BYTES = 1 << 20
 
 
@@ -49,6 +49,8 @@ class HttpServer:
         self._listeners = [
             entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)
         ]
+        for listener in self._listeners:
+            listener.channel_class = Channel
 
     def turn(self, timeout_s: float) -> None:
         """Wait for sockets at most `timeout_s` and serve what is ready."""
@@ -139,7 +141,7 @@ def _adjustments(settings: Settings) -> dict[str, Any]:
         "backlog": 1024,
         "channel_timeout": settings.timeout_s,
         "cleanup_interval": max(1, min(30, settings.timeout_s)),
-        "max_request_body_size": settings.max_body_bytes + _BODY_SLACK_BYTES,
+        "max_request_body_size": settings.max_body_bytes + BODY_SLACK_BYTES,
         "outbuf_high_watermark": _HIGH_WATERMARK_BYTES,
         "expose_tracebacks": False,
         "clear_untrusted_proxy_headers": True,

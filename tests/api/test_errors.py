@@ -1,3 +1,5 @@
+import gzip
+
 import pytest
 
 from llamactypes.errors import (
@@ -62,6 +64,13 @@ def test_an_overloaded_server_says_when_to_come_back(make_api):
 def test_a_full_cache_says_what_llama_server_says(make_api):
     error = refused(make_api, KVCacheFull("x", 1)).json["error"]
     assert "Context size has been exceeded" in error["message"]
+
+
+def test_a_compressed_body_is_415(api):
+    body = gzip.compress(b'{"content": "x"}')
+    reply = api.post("/tokenize", body, headers={"Content-Encoding": "gzip"})
+    assert reply.status_code == 415
+    assert "gzip" in reply.json["error"]["message"]
 
 
 @pytest.mark.parametrize("path", ["/completion", "/v1/chat/completions", "/tokenize"])

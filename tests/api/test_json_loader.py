@@ -38,6 +38,10 @@ def test_load_object_counts_depth_and_not_brackets():
     assert load_object(json.dumps(flat).encode()) == flat
 
 
+def test_load_object_ignores_a_byte_order_mark():
+    assert load_object(b'\xef\xbb\xbf{"a":1}') == {"a": 1}
+
+
 def test_load_object_accepts_a_surrogate_pair():
     assert load_object(b'{"a":"\\ud83d\\ude00"}') == {"a": "\N{GRINNING FACE}"}
 

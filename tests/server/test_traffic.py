@@ -22,15 +22,21 @@ CHAT = [{"role": "user", "content": "Tell me a story"}]
 
 
 @contextlib.contextmanager
-def raw_request(server: ServerProcess, path: str, body: Any) -> Iterator[socket.socket]:
-    """A client that sent its request and has read nothing."""
+def raw_connection(server: ServerProcess) -> Iterator[socket.socket]:
     host, port = server.url.removeprefix("http://").split(":")
-    text = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(text)}\r\n\r\n"
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(10)
         client.connect((host, int(port)))
+        yield client
+
+
+@contextlib.contextmanager
+def raw_request(server: ServerProcess, path: str, body: Any) -> Iterator[socket.socket]:
+    """A client that sent its request and has read nothing."""
+    text = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(text)}\r\n\r\n"
+    with raw_connection(server) as client:
         client.sendall(head.encode() + text)
         yield client
 
@@ -179,3 +185,26 @@ def test_body_over_the_limit_is_refused_in_json(
     reply = server.post("/tokenize", {"content": "x" * 20_000})
     assert reply.status_code == 413
     assert reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "status", "reason"),
+    [
+        (b"\x16\x03\x01\r\n\r\n", 400, "not valid HTTP"),
+        (b"GET /\xff HTTP/1.1\r\n\r\n", 400, "Bad URI"),
+        (b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400, "Content-Length"),
+        (b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", 413, "67108864"),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "not supported"),
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 300_000, 431, "limit is 262144 bytes"),
+    ],
+)
+def test_what_is_no_request_is_refused_in_json(
+    server: ServerProcess, request_text: bytes, status: int, reason: str
+) -> None:
+    with raw_connection(server) as client:
+        client.sendall(request_text)
+        head, body = receive_reply(client)
+    assert head.split()[1] == str(status).encode()
+    error = json.loads(body)["error"]
+    assert error["code"] == status
+    assert reason in error["message"]
