@@ -6,14 +6,11 @@ Signals are taken over before anything slow is imported.
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from api.serving.console import Console
 from api.serving.stopping import StopSignal
-from llamactypes.errors import LlamaError
 
 __all__ = ("main",)
 
@@ -55,13 +52,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     if command is _serve:
         stop.install()  # before the imports below: a signal may come at any moment
-    return _run(command, words[1:], stop, console)
+    status = _run(command, words[1:], stop, console)
+    if stop.is_set:
+        stop.ignore()
+    return status
 
 
 def _run(
     command: Command, words: Sequence[str], stop: StopSignal, console: Console
 ) -> int:
     from api.settings.flags import SettingsError
+    from llamactypes.errors import LlamaError
 
     try:
         return command(words, stop, console)
@@ -80,6 +81,8 @@ def _no_command(name: str) -> str:
         return _USAGE
     if name.startswith("-"):
         return f"error: the command comes first: llamactypes serve {name} …"
+    import difflib
+
     near = difflib.get_close_matches(name, _COMMANDS, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
     known = ", ".join(_COMMANDS)
@@ -88,6 +91,8 @@ def _no_command(name: str) -> str:
 
 def version_text() -> str:
     """Return the name and version of this distribution."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return f"llamactypes {version('llamactypes')}"
     except PackageNotFoundError:
