@@ -18,6 +18,11 @@ from llamactypes.sampling_params import RANDOM_SEED, SamplingParams
 __all__ = ("CompletionOptions", "OptionDefaults", "read_options", "refuse_unsupported")
 
 _INT64_MAX = 2**63 - 1
+_MAX_STOPS = 1024
+_MANY_PROBS = 128
+"""Alternatives for each token that any request may ask for (OpenAI: 20)."""
+_MAX_PROBS_TOTAL = 1 << 20
+"""Alternatives of a whole request that asks for more: some hundred megabytes."""
 
 _MAX_TOKENS = Integer(("n_predict", "max_completion_tokens", "max_tokens"), -1)
 _N_KEEP = Integer(("n_keep",), -1)
@@ -74,12 +79,30 @@ class CompletionOptions:
     special: bool = False
 
     def requests(self, prompts: list[tuple[int, ...]]) -> list[GenerationRequest]:
-        """Return the generations to submit: every choice of every prompt, in order."""
+        """Return the generations to submit: every choice of every prompt, in order.
+
+        Raises:
+            InvalidRequest: The probabilities asked for would not fit any memory.
+        """
+        self._check_probs(len(prompts))
         return [
             self._request(tokens, choice)
             for tokens in prompts
             for choice in range(self.n_choices)
         ]
+
+    def _check_probs(self, n_prompts: int) -> None:
+        n_probs = self.sampling.n_probs
+        if n_probs <= _MANY_PROBS:
+            return
+        n_tokens = self.n_predict * self.n_choices * n_prompts
+        if self.n_predict < 0 or n_tokens * n_probs > _MAX_PROBS_TOTAL:
+            raise InvalidRequest.field(
+                "n_probs",
+                f"{n_probs} alternatives for each token need an n_predict of at most "
+                f"{_MAX_PROBS_TOTAL // n_probs} tokens in all choices together; more "
+                f"tokens may have {_MANY_PROBS}",
+            )
 
     def _request(self, tokens: tuple[int, ...], choice: int) -> GenerationRequest:
         return GenerationRequest(
@@ -169,6 +192,10 @@ def _stop(body: Body, default: tuple[str, ...]) -> tuple[str, ...]:
     words = [value] if isinstance(value, str) else value
     if not isinstance(words, list) or not all(isinstance(w, str) for w in words):
         raise InvalidRequest.field("stop", "Value must be a string or array of strings")
+    if len(words) > _MAX_STOPS:
+        raise InvalidRequest.field(
+            "stop", f"Value must hold at most {_MAX_STOPS} strings, not {len(words)}"
+        )
     # An empty stop sequence would match at once; a list of none means the default.
     return tuple(word for word in words if word) or default
 

@@ -19,6 +19,7 @@ from api.protocol.completion import (
 )
 from api.protocol.conversation import read_conversation, read_logprobs
 from api.protocol.fields import boolean
+from api.protocol.invalid import InvalidRequest
 from api.protocol.native import NativeStream, native_reply
 from api.protocol.options import read_options
 from api.protocol.prompt import detokenize, read_prompts, with_bos
@@ -81,6 +82,7 @@ class _Generating(Resource):
     ) -> None:
         client = Client(req.env)
         requests = facts.options.requests(list(facts.prompts))
+        _check_count(len(requests), self._context.engine.request_limit)
         generations = self._context.engine.submit_many(requests)
         try:
             # While the engine works, and while it surely has its vocabulary: a reply
@@ -100,6 +102,16 @@ class _Generating(Resource):
     def _prompt_texts(self, facts: ReplyFacts) -> list[str]:
         vocab = self._context.engine.vocab
         return [detokenize(prompt, vocab) for prompt in facts.prompts]
+
+
+def _check_count(n_requests: int, limit: int) -> None:
+    """Refuse what no waiting could make possible, before it is called overload."""
+    if n_requests > limit:
+        raise InvalidRequest(
+            f"{n_requests} completions in one request; this server holds at most "
+            f"{limit} at a time: send fewer prompts",
+            "prompt",
+        )
 
 
 def _start_stream(

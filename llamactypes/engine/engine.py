@@ -183,13 +183,21 @@ class Engine:
             self._reserve(len(requests))
             samplers: list[SamplerChain] = []
             try:
-                samplers += map(self._loaded.make_sampler, requests)
+                for request in requests:
+                    if self.state is not EngineState.READY:
+                        raise self._refusal()  # many samplers may take a while
+                    samplers.append(self._loaded.make_sampler(request))
             except BaseException:
                 for sampler in samplers:
                     sampler.close()
                 self._release(len(requests))
                 raise
             return self._post(requests, samplers)
+
+    @property
+    def request_limit(self) -> int:
+        """Most requests that may run and wait at one time, and be submitted at once."""
+        return self.config.n_slots + self.config.queue_size
 
     def slots(self) -> list[SlotState]:
         """Return one snapshot per slot; never waits for inference."""
@@ -257,7 +265,7 @@ class Engine:
         return replace(request, sampling=replace(request.sampling, logit_bias=bias))
 
     def _reserve(self, n: int) -> None:
-        limit = self.config.n_slots + self.config.queue_size
+        limit = self.request_limit
         with self._live_lock:
             if self._n_live + n > limit:
                 raise EngineOverloaded(
@@ -362,8 +370,12 @@ class Engine:
 
     def _fail(self, error: Exception) -> None:
         """Note why the engine ends; live generations get it as their error."""
-        if self._loaded is not None:
+        is_expected = isinstance(error, LlamaError)
+        if self._loaded is not None or not is_expected:
             logger.exception("the engine failed")  # else `wait_ready` tells
+        if not is_expected:
+            reason = f"unexpected {type(error).__name__}: {error}"
+            error = EngineFailed(f"{reason}; the log has the traceback")
         self.failure = error
         with self._state_lock:
             self.state = EngineState.FAILED

@@ -40,6 +40,13 @@ def test_completion_answers_with_every_field(api):
     assert len(settings) == 49
 
 
+def test_more_completions_than_the_server_holds_are_no_overload(api):
+    reply = api.post("/completion", {"prompt": ["Hi"] * 5, "n": 2})
+    assert reply.status_code == 400
+    assert "10 completions in one request" in reply.json["error"]["message"]
+    assert api.engine.requests == []
+
+
 def test_completion_leaves_tokens_out_unless_asked(api):
     assert api.post("/completions", {"prompt": "Hi"}).json["tokens"] == []
 

@@ -21,6 +21,23 @@ def test_read_options_of_an_empty_body_are_the_defaults():
     assert options.n_choices == 1
 
 
+def test_many_probs_need_a_bounded_number_of_tokens():
+    wide = {"n_probs": 200, "n_predict": 2000}
+    assert len(read(wide).requests([(1,)])) == 1
+    assert len(read({"n_probs": 128}).requests([(1,)] * 100)) == 100
+    for body in ({**wide, "n_predict": -1}, {**wide, "n": 4}):
+        with pytest.raises(InvalidRequest, match="n_predict of at most 5242 tokens"):
+            read(body).requests([(1,)])
+    with pytest.raises(InvalidRequest, match="n_probs"):
+        read(wide).requests([(1,)] * 3)
+
+
+def test_read_options_limits_the_number_of_stops():
+    assert len(read({"stop": [f"{i}" for i in range(1024)]}).stop) == 1024
+    with pytest.raises(InvalidRequest, match="at most 1024 strings, not 1025"):
+        read({"stop": ["x"] * 1025})
+
+
 def test_read_options_takes_null_as_absent():
     body = dict.fromkeys(
         ("seed", "stop", "temperature", "n", "max_tokens", "stream", "logit_bias"),

@@ -20,7 +20,7 @@ from llamactypes.errors import (
     PromptTooLong,
 )
 from tests.support.builders import make_request
-from tests.support.fake_model import FakeModel
+from tests.support.fake_model import FakeModel, FakeSampler
 from tests.support.waiting import eventually
 
 WAIT_S = 5.0
@@ -203,6 +203,31 @@ def test_stop_ends_what_outlives_the_deadline(engine, model):
     engine.stop(0.05)
     assert isinstance(running.result.error, EngineStopped)
     assert engine.state is EngineState.STOPPED
+
+
+def test_unexpected_error_is_named_where_it_is_reported(engine, model):
+    model.runner.errors = [KeyError(7)]
+    running = engine.submit(make_request())
+    assert isinstance(running.wait(WAIT_S).error, EngineFailed)
+    assert "unexpected KeyError: 7" in str(running.result.error)
+
+
+def test_submitting_many_gives_up_when_the_engine_stops(engine, model):
+    made = []
+    stopper = threading.Thread(target=engine.stop, args=(WAIT_S,))
+
+    def make_sampler(request):
+        made.append(request)
+        stopper.start()
+        eventually(lambda: engine.state is not EngineState.READY)
+        return FakeSampler(model.log)
+
+    model.make_sampler = make_sampler
+    with pytest.raises(EngineStopped):
+        engine.submit_many([make_request(1), make_request(1)])
+    stopper.join(WAIT_S)
+    assert len(made) == 1
+    assert model.log == ["sampler freed", "model freed"]
 
 
 def test_stop_frees_samplers_before_the_model(engine, model):

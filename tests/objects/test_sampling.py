@@ -221,6 +221,10 @@ def test_logits_that_are_no_numbers_never_end_the_process(
 
 
 def test_bad_parameters_raise_before_c_sees_them(model: Model) -> None:
+    with pytest.raises(SamplingError, match="samplers may hold 64 entries, not 65"):
+        SamplingParams(samplers=("top_k",) * 65).check()
+    with pytest.raises(SamplingError, match="dry_sequence_breakers may hold 64"):
+        SamplingParams(dry_sequence_breakers=("a",) * 65).check()
     with pytest.raises(SamplingError, match="repeat_penalty"):
         chain_of(model, repeat_penalty=0.0)
     with pytest.raises(SamplingError, match="names token 413"):

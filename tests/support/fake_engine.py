@@ -186,6 +186,8 @@ class FakeEngine:
         self._is_manual = is_manual
         self._ids = count()
 
+    request_limit = 8
+
     def submit(self, request: GenerationRequest) -> Generation:
         return self.submit_many([request])[0]
 
