@@ -38,6 +38,7 @@ from fetch_upstream import Source, headers_sha256, resolve_source
 from pin import BuildError, Pin, build_root, read_pin, repository_root
 from progress import run_logged, run_with_progress
 from toolchain import Toolchain, find_tool, find_toolchain, measure_abi, system_name
+from unsound import unsound_libraries, without
 
 __all__ = ("main",)
 
@@ -145,18 +146,24 @@ def run(build: Build, *, clean: bool = False) -> None:
     configure(build)
     compile_targets(build)
     built = build.folder / "bin"
+    left_out = unsound_libraries(build.tools.cxx_compiler)
+    found = artefacts.collect_libraries(built, library_patterns())
+    for name in left_out.keys() & found.keys():
+        _say(f"left out {name}: {left_out[name]}")
     libraries = artefacts.place(
-        artefacts.collect_libraries(built, library_patterns()),
+        without(found, left_out),
         build.output,
         licence=build.source.folder / "LICENSE",
         compiler=build.tools.compiler_version,
     )
     info = artefacts.build_info(
-        facts_of(build), libraries, datetime.datetime.now(datetime.UTC)
+        {**facts_of(build), "left_out": sorted(left_out.keys() & found.keys())},
+        libraries,
+        datetime.datetime.now(datetime.UTC),
     )
     artefacts.write_build_info(info, build.output)
     if build.peers:
-        artefacts.install_peers(built, build.peers)
+        artefacts.install_peers(built, build.peers, left_out)
     size = sum(path.stat().st_size for path in libraries.values())
     _say(f"{len(libraries)} libraries, {size / 1e6:.1f} MB, need glibc {info['glibc']}")
 
