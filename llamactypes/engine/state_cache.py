@@ -49,9 +49,10 @@ class StateCache:
             self.drop(self._states[0])
 
     def drop(self, state: SavedState) -> None:
-        """Forget a state."""
-        self._states.remove(state)
-        self.n_bytes -= len(state.data)
+        """Forget a state; nothing happens when another has pushed it out."""
+        if state in self._states:
+            self._states.remove(state)
+            self.n_bytes -= len(state.data)
 
     def best(self, tokens: list[int]) -> tuple[SavedState | None, int]:
         """Return the state that holds most of `tokens`, and how many of them."""
