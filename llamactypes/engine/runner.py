@@ -8,7 +8,7 @@ from typing import Protocol
 from llamactypes.batch import Batch
 from llamactypes.context import AbortFlag, Context
 from llamactypes.engine.logprobs import top_logprobs
-from llamactypes.engine.plan import Plan, Sampled, Shift
+from llamactypes.engine.plan import Chunk, Plan, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
 from llamactypes.engine.sequence import Sequence
 from llamactypes.errors import StateError
@@ -104,11 +104,16 @@ class LlamaRunner:
         return [self._sample(sequence, row) for sequence, row in rows]
 
     def _fill(self, plan: Plan) -> list[tuple[Sequence, int]]:
-        """Put the plan's tokens into the batch; return the rows to sample from."""
+        """Put the plan's tokens into the batch; return the rows to sample from.
+
+        PERF: in the order of the slots. With a KV buffer per slot the library computes
+        only neighbours together (llama-batch.cpp, ``split_equal``): in any other order
+        it falls back to one sequence at a time, half as fast with 8 of them.
+        """
         batch = self._batch
         batch.clear()
         rows: list[tuple[Sequence, int]] = []
-        for chunk in plan.chunks:
+        for chunk in sorted(plan.chunks, key=_slot):
             sequence, start = chunk.sequence, chunk.start
             assert sequence.slot is not None
             if chunk.n_tokens == 1:
@@ -231,3 +236,9 @@ class LlamaRunner:
             sampler.close()
         self._samplers.clear()
         self._batch.close()
+
+
+def _slot(chunk: Chunk) -> int:
+    slot = chunk.sequence.slot
+    assert slot is not None
+    return slot
