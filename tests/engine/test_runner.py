@@ -1,0 +1,76 @@
+"""The real runner on a small model: what the engine cannot see from outside."""
+
+from __future__ import annotations
+
+import pytest
+
+from llamactypes import Context, ContextParams, Model
+from llamactypes.engine.plan import Chunk, Plan
+from llamactypes.engine.runner import LlamaRunner
+from llamactypes.errors import DecodeAborted
+from tests.support.builders import make_sequence
+
+
+@pytest.fixture
+def runner(tiny_model_path):
+    params = ContextParams(n_ctx=1024, n_seq_max=4, n_threads=1)
+    with Model(tiny_model_path) as model, Context(model, params) as context:
+        runner = LlamaRunner(context, model.vocab, 0)
+        yield runner
+        runner.close()
+
+
+def plan_for(*slots: int, n_tokens: int = 3) -> Plan:
+    chunks = []
+    for slot in slots:
+        sequence = make_sequence(tokens=tuple(range(3, 3 + n_tokens)))
+        sequence.slot = slot
+        chunks.append(Chunk(sequence, 0, n_tokens, wants_logits=False))
+    return Plan(tuple(chunks), 0)
+
+
+def test_batch_is_filled_in_the_order_of_the_slots(runner):
+    runner.run(plan_for(3, 0, 2))
+    raw = runner._batch.raw
+    order = [raw.seq_id[i][0] for i in range(raw.n_tokens)]
+    assert order == [0, 0, 0, 2, 2, 2, 3, 3, 3]
+
+
+def test_forget_cuts_and_says_what_remains(runner):
+    runner.run(plan_for(1))
+    assert runner.forget(1, 2) == 2
+    assert runner.n_computed(1) == 2
+    assert runner.forget(1, 0) == 0
+    assert runner.n_computed(1) == 0
+
+
+def test_forget_of_more_than_is_there_empties_the_slot(runner):
+    assert runner.forget(2, 5) == 0
+
+
+def test_share_copies_a_prefix_and_leaves_the_source(runner):
+    runner.run(plan_for(0))
+    assert runner.share(0, 3, 2) == 2
+    assert (runner.n_computed(0), runner.n_computed(3)) == (3, 2)
+
+
+def test_saved_state_is_loaded_into_another_slot(runner):
+    runner.run(plan_for(0))
+    data = runner.save(0)
+    assert runner.load(2, data, 2) == 2
+    assert (runner.n_computed(0), runner.n_computed(2)) == (3, 2)
+
+
+def test_broken_state_leaves_an_empty_slot(runner):
+    runner.run(plan_for(0))
+    assert runner.load(0, b"no state", 2) == 0
+    assert runner.n_computed(0) == 0
+
+
+def test_interrupt_ends_one_decode_only(runner):
+    runner.interrupt()
+    with pytest.raises(DecodeAborted):
+        runner.run(plan_for(0))
+    runner.forget(0, 0)
+    runner.run(plan_for(0))
+    assert runner.n_computed(0) == 3
