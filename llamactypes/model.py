@@ -139,6 +139,8 @@ def _require_gguf(path: str) -> None:
         raise ModelLoadError(f"{path} does not exist; check the path") from None
     except (OSError, ValueError) as error:
         raise ModelLoadError(f"{path} cannot be read: {error}") from error
+    if not magic:
+        raise ModelLoadError(f"{path} is empty; download or convert the model again")
     if magic != b"GGUF":
         raise ModelLoadError(
             f"{path} is not a GGUF file (it starts with {magic!r}); "

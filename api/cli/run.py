@@ -51,16 +51,22 @@ def _set_up_quiet_logging(settings: Settings) -> None:
 
 def _prompt(settings: Settings) -> str:
     if settings.prompt is not None:
-        return settings.prompt
+        return _as_utf8(settings.prompt)
     if sys.stdin is None or sys.stdin.isatty():
         raise SettingsError("no prompt: give -p TEXT, -f FILE, or pipe one in")
-    return sys.stdin.read()
+    return _as_utf8(sys.stdin.read())
+
+
+def _as_utf8(text: str) -> str:
+    """Return text with what the locale could not decode read as UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _answer(engine: Engine, settings: Settings, prompt: str, console: Console) -> int:
     generation = engine.submit(_request(engine, settings, prompt))
     for text in generation:
-        console.write(text)
+        if not console.write(text):
+            return 0  # nobody reads on: stopping the engine ends the generation
     console.say()
     result = generation.wait(5.0)
     if result is not None:

@@ -94,6 +94,8 @@ def check_model(settings: Settings) -> None:
             "no model: name a GGUF file with --model FILE (LLAMA_ARG_MODEL), or use "
             "--demo (LLAMA_ARG_DEMO=1)"
         )
+    if Path(path).is_dir():
+        raise SettingsError(f"{path} is a folder; name the .gguf file inside it")
     if not Path(path).is_file():
         raise SettingsError(f"the model file {path} does not exist")
 

@@ -18,27 +18,29 @@ class Console:
         """Print one line."""
         self.write(text + "\n")
 
-    def write(self, text: str) -> None:
-        """Print text as it is, at once."""
-        _write(sys.stdout, text)
+    def write(self, text: str) -> bool:
+        """Print text as it is, at once; False: the reader has just gone."""
+        return _write(sys.stdout, text)
 
     def complain(self, text: str) -> None:
         """Print one line on standard error."""
         _write(sys.stderr, text + "\n")
 
 
-def _write(stream: TextIO | None, text: str) -> None:
+def _write(stream: TextIO | None, text: str) -> bool:
     if stream is None:  # started with the descriptor closed
-        return
+        return True
     try:
         stream.write(text)
         stream.flush()
     except UnicodeEncodeError:
         encoding = stream.encoding or "ascii"
-        _write(stream, text.encode(encoding, "replace").decode(encoding))
+        return _write(stream, text.encode(encoding, "replace").decode(encoding))
     except BrokenPipeError:
         # Nobody reads any more: without this, the flush at exit would fail, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return False
+    return True
 
 
 class LoadingBar:

@@ -73,7 +73,7 @@ def test_loading_says_what_is_wrong_with_the_path(tmp_path: Path) -> None:
         (tmp_path / "absent.gguf", "does not exist"),
         (tmp_path, "is a folder"),
         (tmp_path / "text.gguf", "is not a GGUF file"),
-        (tmp_path / "empty.gguf", "is not a GGUF file"),
+        (tmp_path / "empty.gguf", "is empty; download"),
         ("nul\0byte", "cannot be read"),
     ):
         with pytest.raises(ModelLoadError, match=words):

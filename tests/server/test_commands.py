@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,10 @@ from tests.support.server_process import ROOT, clean_environment
 
 
 def call(
-    *words: str, module: str = "api", stdin: str = ""
+    *words: str,
+    module: str = "api",
+    stdin: str = "",
+    environment: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", module, *words],
@@ -21,7 +25,7 @@ def call(
         input=stdin,
         timeout=120,
         cwd=ROOT,
-        env=clean_environment(),
+        env=clean_environment(environment),
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
@@ -52,6 +56,43 @@ def test_run_continues_a_piped_prompt_when_raw(stories_model_path: Path) -> None
     )
     assert done.returncode == 0
     assert done.stdout.startswith(", there was")
+
+
+def test_run_ends_when_nobody_reads_on(stories_model_path: Path) -> None:
+    words = ("-m", str(stories_model_path), "--raw", "-p", "Once", "--ignore-eos")
+    endless = ("-n", "-1", "--context-shift")
+    with subprocess.Popen(
+        [sys.executable, "-m", "api", "run", *words, *endless],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env=clean_environment(),
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.read(5)
+        process.stdout.close()
+        try:
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_run_reads_utf8_in_any_locale(stories_model_path: Path) -> None:
+    words = ("run", "-m", str(stories_model_path), "--raw", "-n", "4", "-p", "Zoë 😀")
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    bare = call(*words, environment=plain)
+    assert re.findall(r"prompt (\d+)", bare.stderr) == re.findall(
+        r"prompt (\d+)", call(*words).stderr
+    )
+
+
+@pytest.mark.parametrize("command", ["run", "serve"])
+def test_a_folder_is_no_model(tmp_path: Path, command: str) -> None:
+    done = call(command, "-m", str(tmp_path))
+    assert done.returncode == 2
+    assert "is a folder" in done.stderr
 
 
 def test_run_without_a_model_says_how_to_name_one() -> None:
