@@ -192,18 +192,16 @@ class Core:
 
     def _deliver(self, event: Event | None) -> None:
         """Append to the sequence's log; bid farewell to a finished one."""
-        if event is None:
+        if event is None or (event.delta is None and event.result is None):
             return
-        sequence, delta = event
-        if delta is None and sequence.result is None:
-            return
+        sequence = event.sequence
         generation = self._live[sequence.id][1]
-        if sequence.result is not None:
+        if event.result is not None:
             del self._live[sequence.id]
             self._runner.detach(sequence)
-            self._meter.count_result(sequence.result)
+            self._meter.count_result(event.result)
             self._on_end()
-        generation.append(delta, sequence.result)
+        generation.append(event.delta, event.result)
 
 
 def _mib(limit: int) -> int:

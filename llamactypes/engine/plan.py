@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from llamactypes.engine.prefix_cache import Slot
-from llamactypes.engine.request import Delta, TokenProbs
+from llamactypes.engine.request import Delta, Result, TokenProbs
 from llamactypes.engine.sequence import Sequence
 from llamactypes.engine.state_cache import SavedState
 
 __all__ = ("Admission", "Chunk", "Event", "Plan", "Sampled", "Shift")
 
-Event = tuple[Sequence, Delta | None]
-"""Something a reader should see; a finished sequence has its ``result`` set."""
+
+class Event(NamedTuple):
+    """Something a reader should see."""
+
+    sequence: Sequence
+    delta: Delta | None = None
+    result: Result | None = None
+    """Set in the last event of a sequence, and in no other."""
 
 
 @dataclass(frozen=True, slots=True)

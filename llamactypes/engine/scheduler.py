@@ -207,8 +207,8 @@ class Scheduler:
         if not sequence.tokens:
             return self._finish(sequence, FinishReason.LENGTH, "")
         if sequence.request.return_progress and not sequence.n_decoded:
-            return sequence, sequence.progress_delta(now)
-        return sequence, None
+            return Event(sequence, sequence.progress_delta(now))
+        return Event(sequence)
 
     def _has_room(self, sequence: Sequence) -> bool:
         """Whether a shared KV buffer holds this one beside all that run."""
@@ -303,7 +303,7 @@ class Scheduler:
             sequence.t_first = sequence.t_last = now
             return self._finish(sequence, FinishReason.LENGTH, "")
         if sequence.request.return_progress:
-            return sequence, sequence.progress_delta(now)
+            return Event(sequence, sequence.progress_delta(now))
         return None
 
     def _apply_token(self, sampled: Sampled, now: float) -> Event:
@@ -315,7 +315,7 @@ class Scheduler:
         reason = self._finish_reason(sequence, sampled.is_eog, text)
         if reason is not None:
             return self._finish(sequence, reason, text)
-        return sequence, sequence.take_delta(text)
+        return Event(sequence, sequence.take_delta(text))
 
     def _finish_reason(
         self, sequence: Sequence, is_eog: bool, text: str
@@ -344,10 +344,10 @@ class Scheduler:
     ) -> Event:
         text += sequence.text.finish()
         was_running = sequence.state is SequenceState.RUNNING
-        sequence.finish(reason, error)
+        result = sequence.finish(reason, error)
         if was_running:
             self._leave(sequence)
-        return sequence, sequence.take_delta(text)
+        return Event(sequence, sequence.take_delta(text), result)
 
     def _leave(self, sequence: Sequence) -> None:
         assert sequence.slot is not None

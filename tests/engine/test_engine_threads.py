@@ -76,6 +76,14 @@ def test_submit_is_answered(engine):
     assert generation.result.finish is FinishReason.LENGTH
 
 
+def test_progress_is_told_for_a_request_that_ends_with_its_first_token(engine):
+    request = make_request(tokens=(97, 98), max_tokens=1, return_progress=True)
+    generation = engine.submit(request)
+    assert "".join(generation) == "c"
+    deltas, _ = generation.read(0)
+    assert [delta.progress is not None for delta in deltas] == [True, True, False]
+
+
 def test_many_requests_at_once_are_all_answered(engine):
     requests = [make_request(tokens=(97 + i,), max_tokens=4) for i in range(20)]
     for i, generation in enumerate(engine.submit_many(requests)):

@@ -150,7 +150,7 @@ def test_empty_prompt_ends_at_once():
     scheduler.submit(sequence)
     plan, events = step(scheduler)
     assert plan.chunks == ()
-    assert events == [(sequence, None)]
+    assert [event.result for event in events] == [sequence.result]
     assert sequence.result.finish is FinishReason.LENGTH
 
 
@@ -234,9 +234,18 @@ def test_progress_goes_from_the_cached_part_to_the_whole_prompt():
     sequence = make_sequence(10, return_progress=True, max_tokens=1)
     scheduler.submit(sequence)
     events = [event for _ in range(3) for event in step(scheduler)[1]]
-    progress = [delta.progress for _, delta in events if delta and delta.progress]
+    progress = [delta.progress for _, delta, _ in events if delta and delta.progress]
     assert [one.processed for one in progress] == [0, 4, 8, 10]
     assert {(one.total, one.cache) for one in progress} == {(10, 0)}
+
+
+def test_progress_and_the_end_in_one_step_are_two_events():
+    scheduler = make_scheduler()
+    sequence = make_sequence(4, return_progress=True, max_tokens=1)
+    scheduler.submit(sequence)
+    _, events = step(scheduler)
+    assert [event.result is not None for event in events] == [False, False, True]
+    assert events[-1].delta.text == "x"
 
 
 def test_cancel_frees_the_slot_and_keeps_what_was_computed():
