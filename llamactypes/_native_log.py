@@ -56,13 +56,13 @@ class _LogBridge:
     def _emit(self, thread: int, severity: int, line: str) -> None:
         if not line:
             return
-        expected = self._expected.get(thread)
-        if expected is not None and expected():
-            severity = logging.DEBUG
         collector = self._collectors.get(thread)
         if collector is not None and severity >= logging.WARNING:
             collector.append(line)
             del collector[:-_MAX_COLLECTED]
+        expected = self._expected.get(thread)
+        if expected is not None and expected():
+            severity = logging.DEBUG
         NATIVE.log(severity, "%s", line)
 
     @contextmanager

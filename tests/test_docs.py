@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -108,6 +109,9 @@ def demo_server(tmp_path_factory, smollm2_path):
 
 @pytest.mark.parametrize("library", ["requests", "openai"])
 def test_readme_examples_print_what_the_readme_shows(demo_server, library):
+    is_built = list((ROOT / "llamactypes" / "lib").glob("*.so*"))
+    if os.environ.get("LLAMACTYPES_LIB") or is_built:
+        pytest.skip("another library than the packaged one may choose other words")
     [block] = [b for b in code_blocks(README, "python") if f"{library}" in b]
     [shown] = code_blocks(README, "text")
     assert run_python(block.replace(ADDRESS, demo_server.url)).strip() == shown.strip()

@@ -152,6 +152,8 @@ class Settings:
         if self.demo and not path:
             path = find_demo_model()
         engine = EngineConfig(**{**_threads_chosen(given), "model_path": path})
+        if engine.n_parallel == 0:
+            raise SettingsError("--parallel 0: give 1 or more, or -1 to choose")
         workers = _n_workers(self, engine.n_slots)
         room = workers - _SPARE_THREADS - engine.n_slots
         queue = room if self.queue_size < 0 else min(self.queue_size, room)

@@ -317,3 +317,8 @@ def test_cli_page_is_what_the_flag_table_says() -> None:
     assert page == cli_page(), (
         "write it anew: python -m api.settings.help_text > docs/cli.md"
     )
+
+
+def test_no_slots_at_all_is_refused() -> None:
+    with pytest.raises(SettingsError, match="--parallel 0"):
+        Settings.from_arguments(["-m", "m.gguf", "-np", "0"])
