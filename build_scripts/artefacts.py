@@ -12,14 +12,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from configuration import PEERS
 from elf import highest, needs_of
 from pin import BuildError
 from toolchain import find_tool, output_of
-from unsound import without
 
 __all__ = (
     "build_info",
@@ -136,23 +134,15 @@ def write_build_info(info: Mapping[str, Any], output: Path) -> Path:
     return path
 
 
-def install_peers(
-    built: Path, folder: Path, left_out: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Path, ...]:
+def install_peers(built: Path, folder: Path) -> tuple[Path, ...]:
     """Copy the benchmark programs and all they load into `folder`/bin.
 
     ggml looks for its backends beside the program, so everything shares one folder.
-
-    Args:
-        built: Where the build put programs and libraries.
-        folder: Replaced.
-        left_out: Names of libraries that are not copied.
     """
     target = folder / "bin"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    libraries = collect_libraries(built, ("lib*.so*", "lib*.dylib"))
-    for name, path in without(libraries, left_out).items():
+    for name, path in collect_libraries(built, ("lib*.so*", "lib*.dylib")).items():
         shutil.copy2(path, target / name)
     for name in PEERS:
         shutil.copy2(built / name, target / name)

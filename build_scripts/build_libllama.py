@@ -19,17 +19,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import artefacts
+from compiler_faults import header_to_include
 from configuration import (
     BACKENDS,
     build_folder_name,
     choose_backends,
+    compiler_flags,
     configure_flags,
     default_architectures,
     git_label_script,
     library_patterns,
     parse_architectures,
     parse_compute_capabilities,
-    path_flags,
     targets,
     without_paths,
 )
@@ -38,7 +39,6 @@ from fetch_upstream import Source, headers_sha256, resolve_source
 from pin import BuildError, Pin, build_root, read_pin, repository_root
 from progress import run_logged, run_with_progress
 from toolchain import Toolchain, find_tool, find_toolchain, measure_abi, system_name
-from unsound import unsound_libraries, without
 
 __all__ = ("main",)
 
@@ -146,24 +146,18 @@ def run(build: Build, *, clean: bool = False) -> None:
     configure(build)
     compile_targets(build)
     built = build.folder / "bin"
-    left_out = unsound_libraries(build.tools.cxx_compiler)
-    found = artefacts.collect_libraries(built, library_patterns())
-    for name in left_out.keys() & found.keys():
-        _say(f"left out {name}: {left_out[name]}")
     libraries = artefacts.place(
-        without(found, left_out),
+        artefacts.collect_libraries(built, library_patterns()),
         build.output,
         licence=build.source.folder / "LICENSE",
         compiler=build.tools.compiler_version,
     )
     info = artefacts.build_info(
-        {**facts_of(build), "left_out": sorted(left_out.keys() & found.keys())},
-        libraries,
-        datetime.datetime.now(datetime.UTC),
+        facts_of(build), libraries, datetime.datetime.now(datetime.UTC)
     )
     artefacts.write_build_info(info, build.output)
     if build.peers:
-        artefacts.install_peers(built, build.peers, left_out)
+        artefacts.install_peers(built, build.peers)
     size = sum(path.stat().st_size for path in libraries.values())
     _say(f"{len(libraries)} libraries, {size / 1e6:.1f} MB, need glibc {info['glibc']}")
 
@@ -180,7 +174,12 @@ def configure(build: Build) -> None:
     command += [f"-DCMAKE_CXX_COMPILER={build.tools.cxx_compiler}"]
     command += [f"-DGIT_EXE={label}", f"-DGIT_EXECUTABLE={label}", *build.flags]
     cuda = "cuda" in build.backends
-    command += path_flags(str(build.source.folder), os.environ, cuda=cuda)
+    fix = header_to_include(build.tools.cxx_compiler)
+    if fix:
+        _say(f"this compiler needs {fix.name} for CPUs with AMX")
+    command += compiler_flags(
+        str(build.source.folder), os.environ, cuda=cuda, include=fix
+    )
     _say("configuring")
     run_logged(command, build.folder / "configure.log", "configuring")
 

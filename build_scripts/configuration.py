@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from pin import BuildError, Pin
 
@@ -18,7 +19,7 @@ __all__ = (
     "library_patterns",
     "parse_architectures",
     "parse_compute_capabilities",
-    "path_flags",
+    "compiler_flags",
     "targets",
     "without_paths",
 )
@@ -137,16 +138,28 @@ def configure_flags(
     return tuple(merged.values())
 
 
-def path_flags(
-    source: str, environment: Mapping[str, str], *, cuda: bool
+def compiler_flags(
+    source: str,
+    environment: Mapping[str, str],
+    *,
+    cuda: bool,
+    include: Path | None = None,
 ) -> tuple[str, ...]:
-    """Return compiler flags that keep the build machine's paths out of the libraries.
+    """Return CMake's variables with compiler flags.
 
-    ggml's messages name their source file; it is then `llama.cpp/...` on any machine.
-    CMake takes CFLAGS and its like only when its own variable is unset: they are kept.
+    The build machine's paths are kept out of the libraries: ggml's messages name their
+    source file, which is then `llama.cpp/...` on any machine. CMake takes CFLAGS and
+    its like only when its own variable is unset: they are kept.
+
+    Args:
+        source: llama.cpp's folder.
+        environment: Of the process: CFLAGS, CXXFLAGS, CUDAFLAGS.
+        cuda: Whether CUDA is a language of the build.
+        include: A header that every C++ file includes first.
     """
     shorten = f"-ffile-prefix-map={source}=llama.cpp"
-    languages = {"C": ("CFLAGS", shorten), "CXX": ("CXXFLAGS", shorten)}
+    cxx = f"{shorten} -include {include}" if include else shorten
+    languages = {"C": ("CFLAGS", shorten), "CXX": ("CXXFLAGS", cxx)}
     if cuda:
         languages["CUDA"] = ("CUDAFLAGS", f"-Xcompiler={shorten}")
     return tuple(

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from configuration import (
     choose_backends,
+    compiler_flags,
     configure_flags,
     default_architectures,
     git_label_script,
     parse_architectures,
     parse_compute_capabilities,
-    path_flags,
     targets,
 )
 from pin import BuildError, read_pin
@@ -130,8 +130,8 @@ def test_configure_flags_on_macos_use_its_run_path():
     assert "-DGGML_METAL=OFF" in flags
 
 
-def test_path_flags_keep_the_build_machines_paths_out_and_the_users_flags_in():
-    flags = path_flags("/home/me/src", {"CXXFLAGS": "-O1"}, cuda=True)
+def test_compiler_flags_keep_the_build_machines_paths_out_and_the_users_flags_in():
+    flags = compiler_flags("/home/me/src", {"CXXFLAGS": "-O1"}, cuda=True)
     shorten = "-ffile-prefix-map=/home/me/src=llama.cpp"
     assert flags == (
         f"-DCMAKE_C_FLAGS= {shorten}",
@@ -140,8 +140,8 @@ def test_path_flags_keep_the_build_machines_paths_out_and_the_users_flags_in():
     )
 
 
-def test_path_flags_name_cuda_only_when_it_is_built():
-    assert not [f for f in path_flags("/src", {}, cuda=False) if "CUDA" in f]
+def test_compiler_flags_name_cuda_only_when_it_is_built():
+    assert not [f for f in compiler_flags("/src", {}, cuda=False) if "CUDA" in f]
 
 
 def test_targets_include_the_programs_only_with_peers():
