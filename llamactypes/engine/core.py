@@ -63,6 +63,7 @@ class Core:
         self._on_end = on_end
         self._pace = Pace(config.prefill_gap_ms / 1e3)
         self._live: dict[int, tuple[Sequence, Generation]] = {}
+        self._undelivered: list[Event] = []
 
     @property
     def has_work(self) -> bool:
@@ -81,7 +82,8 @@ class Core:
         """End a generation; nothing happens when it has ended."""
         found = self._live.get(generation.id)
         if found is not None:
-            self._deliver(self.scheduler.cancel(found[0]))
+            self._post(self.scheduler.cancel(found[0]))
+            self._deliver()
 
     def cancel_orphans(self, limit_s: float) -> None:
         """End generations that nobody has looked at for `limit_s` seconds."""
@@ -94,7 +96,8 @@ class Core:
     def end_all(self, error: LlamaError) -> None:
         """End every generation with `error`."""
         for sequence, _ in tuple(self._live.values()):
-            self._deliver(self.scheduler.end(sequence, FinishReason.ERROR, error))
+            self._post(self.scheduler.end(sequence, FinishReason.ERROR, error))
+        self._deliver()
 
     def step(self) -> None:
         """Admit, plan, decode, apply.
@@ -109,6 +112,9 @@ class Core:
         for shift in self.scheduler.shifts():
             self._runner.shift(shift)
         plan = self.scheduler.plan(self._pace.n_prompt_max)
+        # PERF: readers wake here, not where their tokens were sampled: they format them
+        # while the decode below runs without the GIL, instead of contending for it.
+        self._deliver()
         if not plan.chunks:
             return
         self.interruptible = _interruptible(plan)
@@ -133,7 +139,7 @@ class Core:
         n_prompt = plan.n_tokens - plan.n_generating
         self._pace.note(plan.n_generating, n_prompt, now - started)
         for event in events:
-            self._deliver(event)
+            self._post(event)
 
     def _has_cancelled(self, plan: Plan) -> bool:
         return any(
@@ -153,7 +159,7 @@ class Core:
             kept = self._runner.share(admission.source.id, slot, n_cached)
         else:
             kept = self._runner.forget(slot, n_cached)
-        self._deliver(self.scheduler.start(admission, kept, time.perf_counter()))
+        self._post(self.scheduler.start(admission, kept, time.perf_counter()))
         self._meter.count_cached(kept)
 
     def _keep(self, slot: int, tokens: list[int]) -> None:
@@ -164,7 +170,7 @@ class Core:
     def _make_room(self) -> None:
         slot, event = self.scheduler.make_room()
         self._runner.forget(slot.id, 0)
-        self._deliver(event)
+        self._post(event)
 
     def _resync(self, plan: Plan) -> None:
         """After an interrupted decode, believe the library about what is computed."""
@@ -174,8 +180,12 @@ class Core:
             keep = self.scheduler.resync(chunk.sequence, self._runner.n_computed(slot))
             self.scheduler.resync(chunk.sequence, self._runner.forget(slot, keep))
 
-    def check_idle(self) -> None:
-        """Compare the books with the library's while nothing runs; mend and report."""
+    def rest(self) -> None:
+        """Deliver what is left, and compare the books with the library's.
+
+        To be called when there is no more work; a difference is mended and reported.
+        """
+        self._deliver()
         self.scheduler.check_integrity()
         for slot in self.scheduler.slots.slots:
             found = self._runner.n_computed(slot.id)
@@ -190,10 +200,19 @@ class Core:
                 self._runner.forget(slot.id, 0)
                 slot.empty()
 
-    def _deliver(self, event: Event | None) -> None:
+    def _post(self, event: Event | None) -> None:
+        """Note what readers should see at the next `_deliver`."""
+        if event is not None and (event.delta is not None or event.result is not None):
+            self._undelivered.append(event)
+
+    def _deliver(self) -> None:
+        """Append to the logs, in order."""
+        events, self._undelivered = self._undelivered, []
+        for event in events:
+            self._append(event)
+
+    def _append(self, event: Event) -> None:
         """Append to the sequence's log; bid farewell to a finished one."""
-        if event is None or (event.delta is None and event.result is None):
-            return
         sequence = event.sequence
         generation = self._live[sequence.id][1]
         if event.result is not None:

@@ -352,7 +352,7 @@ class Engine:
             if core.has_work:
                 core.step()
             else:
-                core.check_idle()
+                core.rest()
                 self._wake.wait()
 
     def _read_mailbox(self, core: Core) -> None:

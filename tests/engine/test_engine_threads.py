@@ -163,6 +163,13 @@ def test_cache_full_is_survived_by_making_room(engine, model):
     assert engine.submit(make_request(max_tokens=1)).wait(WAIT_S).error is None
 
 
+def test_cache_full_for_the_only_request_is_its_error(engine, model):
+    model.runner.errors = [KVCacheFull("full", 1)]
+    generation = engine.submit(make_request(4, max_tokens=3))
+    assert isinstance(generation.wait(WAIT_S).error, KVCacheFull)
+    assert engine.is_ready
+
+
 def test_interrupted_decode_is_done_again(engine, model):
     model.runner.errors = [DecodeAborted("aborted", 2)]
     generation = engine.submit(make_request(tokens=(97, 98), max_tokens=2))
