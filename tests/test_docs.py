@@ -169,3 +169,14 @@ def test_the_architecture_page_names_every_room():
     }
     missing = {room for room in rooms if f"{room}/" not in page}
     assert not missing
+
+
+def test_pages_that_the_code_names_exist():
+    folders = ("llamactypes", "api", "build_scripts", "benchmarks", "tests")
+    sources = [path for name in folders for path in (ROOT / name).rglob("*.py")]
+    named = {
+        page
+        for path in sources
+        for page in re.findall(r"\bdocs/[a-z_]+\.md", path.read_text(encoding="utf-8"))
+    }
+    assert sorted(page for page in named if not (ROOT / page).is_file()) == []

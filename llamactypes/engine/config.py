@@ -15,7 +15,7 @@ class EngineConfig:
 
     model_path: str
     library: str | None = None
-    """Path of libllama or its folder; None: the search order of docs/library.md."""
+    """Path of libllama or its folder; None: search (README, The native library)."""
 
     # -- model --
     n_gpu_layers: int | None = None
