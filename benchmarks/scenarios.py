@@ -126,9 +126,9 @@ def _percentile(values: list[float], part: float) -> float:
 
 
 SCENARIOS = (
-    Scenario("decode, 1 stream", 1, 1024, decode(1), "tokens/s", 1.0),
-    Scenario("decode, 8 streams", 8, 8192, decode(8), "tokens/s", 1.02),
-    Scenario("decode, 32 streams", 32, 16384, decode(32, 48), "tokens/s", 1.05),
+    Scenario("decode, 1 stream", 1, 1024, decode(1, 192), "tokens/s", 1.0),
+    Scenario("decode, 8 streams", 8, 8192, decode(8, 192), "tokens/s", 1.02),
+    Scenario("decode, 32 streams", 32, 16384, decode(32, 96), "tokens/s", 1.05),
     Scenario("shared prompt", 8, 8192, shared_prompt, "s", 6.0, is_time=True),
     Scenario("shared prompt, 3 waves", 8, 8192, shared_prompt_waves, "s", 6.0, True),
     Scenario("4 chats on 2 slots", 2, 8192, conversations, "s", 2.0, True),
