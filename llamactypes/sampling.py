@@ -110,6 +110,14 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
         context.logits_row(index)  # the library aborts the process without the row
         return int(C.llama_sampler_sample(self.raw, context.raw, index))
 
+    def sample_beside(self, context: Context, index: int) -> int:
+        """Do the same on another thread than the context's, while its owner waits.
+
+        The owner must have looked at ``context.logits_row(index)`` since the decode:
+        that check is not repeated, and the first look may reorder the rows.
+        """
+        return int(C.llama_sampler_sample(self.raw, context.raw, index))
+
     def apply(self, logits: NDArray[np.float32]) -> Candidates:
         """Run the chain on a row of logits, without accepting the pick.
 

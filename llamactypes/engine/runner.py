@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from llamactypes.batch import Batch
 from llamactypes.context import AbortFlag, Context
+from llamactypes.cpus import usable_cpus
 from llamactypes.engine.logprobs import top_logprobs
 from llamactypes.engine.plan import Chunk, Plan, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
@@ -19,6 +21,10 @@ from llamactypes.vocab import Vocab
 __all__ = ("Runner", "LlamaRunner")
 
 logger = logging.getLogger("llamactypes.engine")
+
+_MOST_HELPERS = 4
+_LEAST_SHARE = 2
+"""Fewer rows than this are not worth waking a thread for."""
 
 
 class Runner(Protocol):
@@ -78,6 +84,9 @@ class LlamaRunner:
         self._n_swa = n_swa
         self._is_unified = context.params.kv_unified
         self._batch = Batch(context.n_batch)
+        # Not more threads than CPUs: those that compute spin while they wait.
+        self._n_helpers = min(_MOST_HELPERS, usable_cpus() - context.n_threads)
+        self._pool = ThreadPoolExecutor(_MOST_HELPERS, "llamactypes-sampler")
         self._abort = AbortFlag()
         context.set_abort(self._abort)
         self._samplers: dict[int, SamplerChain] = {}
@@ -101,7 +110,7 @@ class LlamaRunner:
             # After, not before: an interrupt for this decode must not be lost. One that
             # comes late aborts the next decode, which is then simply planned again.
             self._abort.clear()
-        return [self._sample(sequence, row) for sequence, row in rows]
+        return self._sample_all(rows)
 
     def _fill(self, plan: Plan) -> list[tuple[Sequence, int]]:
         """Put the plan's tokens into the batch; return the rows to sample from.
@@ -128,15 +137,44 @@ class LlamaRunner:
                 rows.append((sequence, batch.n_tokens - 1))
         return rows
 
-    def _sample(self, sequence: Sequence, row: int) -> Sampled:
+    def _sample_all(self, rows: list[tuple[Sequence, int]]) -> list[Sampled]:
+        """Sample every row, some of them on other threads when that saves time.
+
+        PERF: a chain takes 0.17 ms at a vocabulary of 49k, in C and without the GIL.
+        """
+        n_shares = min(self._n_helpers + 1, len(rows) // _LEAST_SHARE)
+        if n_shares < 2:
+            return [self._sample(sequence, row) for sequence, row in rows]
+        for _, row in rows:
+            self._context.logits_row(row)  # see `SamplerChain.sample_beside`
+        shares = [rows[i::n_shares] for i in range(n_shares)]
+        others = [self._pool.submit(self._sample_beside, one) for one in shares[1:]]
+        tokens = self._sample_beside(shares[0])
+        for other in others:
+            tokens |= other.result()
+        return [self._sample(sequence, row, tokens.get(row)) for sequence, row in rows]
+
+    def _sample_beside(self, rows: list[tuple[Sequence, int]]) -> dict[int, int]:
+        """Return row to token; rows whose logits are wanted, too, are left out."""
+        return {
+            row: self._samplers[sequence.id].sample_beside(self._context, row)
+            for sequence, row in rows
+            if not sequence.request.sampling.n_probs
+        }
+
+    def _sample(
+        self, sequence: Sequence, row: int, token: int | None = None
+    ) -> Sampled:
+        """Sample one row, unless `token` is what was sampled from it."""
         sampler = self._samplers[sequence.id]
         request = sequence.request
-        if not request.sampling.n_probs:
-            token, probs = sampler.sample(self._context, row), None
-        elif request.post_sampling_probs:
-            token, probs = self._sample_post(sampler, request.sampling.n_probs, row)
-        else:
-            token, probs = self._sample_pre(sampler, request.sampling.n_probs, row)
+        n_probs, probs = request.sampling.n_probs, None
+        if n_probs and request.post_sampling_probs:
+            token, probs = self._sample_post(sampler, n_probs, row)
+        elif n_probs:
+            token, probs = self._sample_pre(sampler, n_probs, row)
+        elif token is None:
+            token = sampler.sample(self._context, row)
         piece = self._vocab.piece(token, special=request.special_pieces)
         return Sampled(sequence, token, piece, self._vocab.is_eog(token), probs)
 
@@ -232,6 +270,7 @@ class LlamaRunner:
 
     def close(self) -> None:
         """Free samplers and the batch; the context stays."""
+        self._pool.shutdown()
         for sampler in self._samplers.values():
             sampler.close()
         self._samplers.clear()

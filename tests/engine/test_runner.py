@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from llamactypes import Context, ContextParams, Model
+from llamactypes import Context, ContextParams, Model, SamplerChain
 from llamactypes.engine.plan import Chunk, Plan
 from llamactypes.engine.runner import LlamaRunner
 from llamactypes.errors import DecodeAborted
+from llamactypes.sampling_params import SamplingParams
 from tests.support.builders import make_sequence
 
 
@@ -74,3 +75,34 @@ def test_interrupt_ends_one_decode_only(runner):
     runner.forget(0, 0)
     runner.run(plan_for(0))
     assert runner.n_computed(0) == 3
+
+
+def sample_eight(runner, model, n_helpers: int, *, n_probs: int = 0) -> list[int]:
+    """Decode eight sequences and sample them; return their tokens by slot."""
+    runner._n_helpers = n_helpers
+    chunks = []
+    for slot in range(8):
+        sampling = SamplingParams(
+            seed=slot, temperature=2.0, n_probs=n_probs * slot % 2
+        )
+        sequence = make_sequence(tokens=tuple(range(3, 8 + slot)), sampling=sampling)
+        sequence.slot = slot
+        runner.attach(sequence, SamplerChain.from_params(model, sampling))
+        chunks.append(Chunk(sequence, 0, len(sequence.tokens), wants_logits=True))
+    sampled = runner.run(Plan(tuple(chunks), 0))
+    for chunk in chunks:
+        runner.detach(chunk.sequence)
+        runner.forget(chunk.sequence.slot, 0)
+    return [one.token for one in sorted(sampled, key=lambda one: one.sequence.slot)]
+
+
+@pytest.mark.parametrize("n_probs", [0, 1])
+def test_threads_that_help_sampling_choose_the_same_tokens(tiny_model_path, n_probs):
+    params = ContextParams(n_ctx=2048, n_seq_max=8, n_threads=1)
+    with Model(tiny_model_path) as model, Context(model, params) as context:
+        runner = LlamaRunner(context, model.vocab, 0)
+        alone = sample_eight(runner, model, 0, n_probs=n_probs)
+        assert sample_eight(runner, model, 1, n_probs=n_probs) == alone
+        assert sample_eight(runner, model, 3, n_probs=n_probs) == alone
+        runner.close()
+    assert len(set(alone)) > 1
