@@ -6,9 +6,7 @@ cannot free a model before its context; parents know their children weakly.
 
 from __future__ import annotations
 
-import time
 import weakref
-from _thread import allocate_lock
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 HandleT = TypeVar("HandleT")
-
-_GATE_POLL_S = 0.001
 
 
 class Lifeline:
@@ -124,37 +120,3 @@ def _run_free(
 ) -> None:
     # The reference to `parent_line` is its purpose: the parent outlives `free`.
     free(*arguments)
-
-
-class Gate:
-    """Lets any thread use a handle while another may close it.
-
-    Users enter with ``with gate:``; `shut` refuses newcomers and waits for those
-    inside. The lock covers two integers, never a native call.
-    """
-
-    __slots__ = ("_is_shut", "_lock", "_n_inside")
-
-    def __init__(self) -> None:
-        self._lock = allocate_lock()
-        self._n_inside = 0
-        self._is_shut = False
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._is_shut:
-                raise ClosedError("the model of this vocabulary was closed")
-            self._n_inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-
-    def shut(self, timeout_s: float) -> bool:
-        """Refuse newcomers; return whether everybody inside left within `timeout_s`."""
-        with self._lock:
-            self._is_shut = True
-        deadline = time.monotonic() + timeout_s
-        while self._n_inside and time.monotonic() < deadline:
-            time.sleep(_GATE_POLL_S)
-        return self._n_inside == 0

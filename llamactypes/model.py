@@ -11,9 +11,15 @@ from typing import Any
 
 from llamactypes import _native_log, runtime
 from llamactypes import bindings as C  # noqa: N812
-from llamactypes._handle import Gate, NativeObject
+from llamactypes._handle import NativeObject
 from llamactypes._text import decode, read_string
-from llamactypes.errors import ModelLoadCancelled, ModelLoadError, SymbolMissing
+from llamactypes.errors import (
+    ClosedError,
+    ModelLoadCancelled,
+    ModelLoadError,
+    SymbolMissing,
+)
+from llamactypes.gate import Gate
 from llamactypes.vocab import Vocab
 
 __all__ = ("Model", "ModelParams", "Progress")
@@ -88,7 +94,7 @@ class Model(NativeObject[C.llama_model_p]):
         self.params = params
         _require_gguf(self.path)
         handle = _load(self.path, params, progress)
-        gate = Gate()
+        gate = Gate(_closed)
         self._own(handle, _free_model, self.path, gate)
         runtime.register_model(self)
         self._read_facts(handle)
@@ -271,8 +277,12 @@ def _read_ftype(handle: C.llama_model_p) -> str:
     return decode(name or b"").removeprefix("(guessed) ")
 
 
+def _closed() -> ClosedError:
+    return ClosedError("the model of this vocabulary was closed")
+
+
 def _free_model(handle: C.llama_model_p, path: str, gate: Gate) -> None:
-    if not gate.shut(_VOCAB_USERS_TIMEOUT_S):
+    if not gate.close(_VOCAB_USERS_TIMEOUT_S):
         logger.warning("model not freed: %s (a thread still tokenizes with it)", path)
         return
     C.llama_model_free(handle)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from llamactypes import bindings as C  # noqa: N812
-from llamactypes._handle import Gate, Lifeline
+from llamactypes._handle import Lifeline
 from llamactypes.errors import SymbolMissing, TokenizeError
+from llamactypes.gate import Gate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

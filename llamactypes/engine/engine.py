@@ -25,7 +25,6 @@ from llamactypes.engine.config import (
     SlotState,
 )
 from llamactypes.engine.core import Core
-from llamactypes.engine.gate import Gate
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.metrics import Meter
@@ -41,6 +40,7 @@ from llamactypes.errors import (
     ModelLoadCancelled,
     PromptTooLong,
 )
+from llamactypes.gate import Gate
 from llamactypes.sampling import SamplerChain
 from llamactypes.vocab import Vocab
 
@@ -86,7 +86,7 @@ class Engine:
         self._thread = threading.Thread(
             target=self._main, name="llamactypes-engine", daemon=True
         )
-        self._gate = Gate(self._refusal)
+        self._gate = Gate(self._refusal, is_open=False)
         self._state_lock = threading.Lock()
         self._ready = threading.Event()
         self._wake = threading.Event()

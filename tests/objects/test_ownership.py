@@ -18,7 +18,7 @@ from llamactypes import (
     SamplerChain,
     SamplingParams,
 )
-from llamactypes._handle import Gate
+from llamactypes.gate import Gate
 from tests.support.models import ROOT, tiny_model
 from tests.support.waiting import eventually
 
@@ -200,7 +200,7 @@ def test_the_end_of_the_process_frees_in_order_and_prints_nothing_else() -> None
 
 
 def test_a_gate_waits_for_those_inside_and_refuses_newcomers() -> None:
-    gate, may_leave, is_shut = Gate(), threading.Event(), []
+    gate, may_leave, is_shut = Gate(lambda: ClosedError("shut")), threading.Event(), []
 
     def stay() -> None:
         with gate:
@@ -209,10 +209,10 @@ def test_a_gate_waits_for_those_inside_and_refuses_newcomers() -> None:
     inside = threading.Thread(target=stay)
     inside.start()
     eventually(lambda: gate._n_inside == 1)
-    assert gate.shut(timeout_s=0.01) is False
+    assert gate.close(timeout_s=0.01) is False
     with pytest.raises(ClosedError), gate:
         pass
-    closer = threading.Thread(target=lambda: is_shut.append(gate.shut(timeout_s=5)))
+    closer = threading.Thread(target=lambda: is_shut.append(gate.close(timeout_s=5)))
     closer.start()
     may_leave.set()
     closer.join(5)
