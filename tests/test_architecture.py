@@ -23,6 +23,7 @@ PURE_ENGINE = tuple(
         "pace",
         "plan",
         "prefix_cache",
+        "prefix_finder",
         "prefix_length",
         "request",
         "scheduler",

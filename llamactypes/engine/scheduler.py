@@ -22,20 +22,13 @@ from collections.abc import Iterator
 from llamactypes.engine.config import SlotState
 from llamactypes.engine.plan import Admission, Chunk, Event, Plan, Sampled, Shift
 from llamactypes.engine.prefix_cache import Slot, SlotTable
-from llamactypes.engine.prefix_length import common_prefix_length
+from llamactypes.engine.prefix_finder import PrefixFinder
 from llamactypes.engine.request import FinishReason
 from llamactypes.engine.sequence import Sequence, SequenceState
 from llamactypes.engine.state_cache import StateCache
 from llamactypes.errors import KVCacheFull, LlamaError
 
 __all__ = ("Scheduler",)
-
-_MIN_WAIT = 32
-"""Waiting for another's prefix must save at least this many tokens."""
-_MIN_GAIN = 16
-"""A copy must save at least this many tokens beyond what the slot holds."""
-_MIN_SAVED = 64
-"""Shorter states are computed again sooner than looked for."""
 
 
 class Scheduler:
@@ -74,6 +67,7 @@ class Scheduler:
         self.running: list[Sequence] = []
         self.n_preemptions = 0
         self.state_cache = StateCache(cache_bytes)
+        self._prefixes = PrefixFinder(self.slots, self.state_cache)
         self._n_kv = n_kv
         self._context_shift = context_shift
         self._n_keep_extra = n_keep_extra
@@ -138,66 +132,20 @@ class Scheduler:
         slot.sequence = slot.last_request = sequence
         sequence.slot = slot.id
         sequence.state = SequenceState.RUNNING
-        self._wait_for_prefix(sequence, slot)
+        sequence.waits_for, sequence.n_wanted = self._prefixes.awaited(
+            sequence, slot, self.running
+        )
         self.running.append(sequence)
-
-    def _wait_for_prefix(self, sequence: Sequence, slot: Slot) -> None:
-        """Let `sequence` wait when another is about to compute what both need."""
-        if not sequence.request.cache_prompt:
-            return
-        tokens, limit = sequence.tokens, len(sequence.tokens) - 1
-        best, best_length = None, 0
-        for other in self.running:
-            if other.n_decoded and not other.n_missing > 1:
-                continue  # all of its prompt is there to be copied
-            length = min(common_prefix_length(other.tokens, tokens), limit)
-            if length > best_length and length > other.n_computed:
-                best, best_length = other, length
-        available = self._best_prefix(sequence, slot).n_cached
-        if best is not None and best_length - available >= _MIN_WAIT:
-            sequence.waits_for, sequence.n_wanted = best, best_length
 
     def begin(self) -> list[Admission]:
         """Return how each admitted sequence, that need not wait for another, begins."""
         return [
-            self._best_prefix(sequence, self.slots[sequence.slot])
+            self._prefixes.best(sequence, self.slots[sequence.slot])
             for sequence in self.running
             if sequence.slot is not None
             and not sequence.is_entered
             and not sequence.is_held
         ]
-
-    def _best_prefix(self, sequence: Sequence, slot: Slot) -> Admission:
-        """Return where most of the prompt can be had without computing it."""
-        tokens, limit = sequence.tokens, len(sequence.tokens) - 1
-        if not sequence.request.cache_prompt or limit <= 0:
-            return Admission(sequence, slot, 0, replaced=self._replaced(slot, 0))
-        # At least one token is computed: its logits are needed.
-        own = min(slot.own_prefix(tokens), limit)
-        source, shared = self.slots.longest_prefix(tokens)
-        saved, kept = self.state_cache.best(tokens)
-        shared, kept = min(shared, limit), min(kept, limit)
-        if saved is not None and kept - max(own, shared) >= _MIN_GAIN:
-            replaced = self._replaced(slot, 0)
-            return Admission(sequence, slot, kept, saved=saved, replaced=replaced)
-        if source is not None and shared - own >= _MIN_GAIN:
-            replaced = self._replaced(slot, 0)
-            return Admission(sequence, slot, shared, source, replaced=replaced)
-        return Admission(sequence, slot, own, replaced=self._replaced(slot, own))
-
-    def _replaced(self, slot: Slot, n_kept: int) -> list[int] | None:
-        """Return the slot's tokens when their state is worth keeping in RAM."""
-        tokens = slot.tokens
-        if not self.state_cache.is_on or slot.n_trusted is not None:
-            return None
-        if len(tokens) < _MIN_SAVED or 2 * n_kept >= len(tokens):
-            return None
-        elsewhere = any(
-            other.prefix(tokens) == len(tokens)
-            for other in self.slots.slots
-            if other is not slot
-        )
-        return None if elsewhere else tokens
 
     def start(self, admission: Admission, n_cached: int, now: float) -> Event:
         """Begin an admitted sequence of which `n_cached` tokens really are computed."""
