@@ -105,10 +105,7 @@ class Core:
         Raises:
             DecodeError: Fatal; nothing more can be computed.
         """
-        for sequence in self.scheduler.admit():
-            self._live[sequence.id][1].mark_started()
-        for admission in self.scheduler.begin():
-            self._begin(admission)
+        self._admit()
         for shift in self.scheduler.shifts():
             self._runner.shift(shift)
         plan = self.scheduler.plan(self._pace.n_prompt_max)
@@ -147,11 +144,21 @@ class Core:
             for chunk in plan.chunks
         )
 
+    def _admit(self) -> None:
+        """Let waiting sequences into slots, and begin with those that need not wait."""
+        for sequence in self.scheduler.admit():
+            self._live[sequence.id][1].mark_started()
+        admissions = self.scheduler.begin()
+        for admission in admissions:
+            if admission.replaced is not None:
+                self._keep(admission.slot.id, admission.replaced)
+        # Copies last: until the next decode the runner cannot save or load beside them.
+        for admission in sorted(admissions, key=lambda one: one.source is not None):
+            self._begin(admission)
+
     def _begin(self, admission: Admission) -> None:
         """Put the prefix into the slot, wherever it comes from."""
         slot, n_cached = admission.slot.id, admission.n_cached
-        if admission.replaced is not None:
-            self._keep(slot, admission.replaced)
         if admission.saved is not None:
             kept = self._runner.load(slot, admission.saved.data, n_cached)
             self.scheduler.state_cache.drop(admission.saved)

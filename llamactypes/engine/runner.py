@@ -83,6 +83,7 @@ class LlamaRunner:
         self._vocab = vocab
         self._n_swa = n_swa
         self._is_unified = context.params.kv_unified
+        self._has_pending_copies = False
         self._batch = Batch(context.n_batch)
         # Not more threads than CPUs: those that compute spin while they wait.
         self._n_helpers = min(_MOST_HELPERS, usable_cpus() - context.n_threads)
@@ -110,6 +111,7 @@ class LlamaRunner:
             # After, not before: an interrupt for this decode must not be lost. One that
             # comes late aborts the next decode, which is then simply planned again.
             self._abort.clear()
+            self._has_pending_copies = False
         return self._sample_all(rows)
 
     def _fill(self, plan: Plan) -> list[tuple[Sequence, int]]:
@@ -227,17 +229,21 @@ class LlamaRunner:
         """See `Runner.share`.
 
         One buffer: the cells are marked as the slot's, too. A buffer each: the library
-        copies the whole sequence, and what is too much is dropped again.
+        copies the whole sequence, and what is too much is dropped again. It copies when
+        the next decode begins; until then states are neither read nor written.
         """
         self._memory.seq_rm(slot, -1, -1)
         if self._is_unified:
             self._memory.seq_cp(source, slot, 0, n_tokens)
         else:
             self._memory.seq_cp(source, slot)
+            self._has_pending_copies = True
         return self.forget(slot, n_tokens)
 
     def save(self, slot: int) -> bytes | None:
         """See `Runner.save`."""
+        if self._has_pending_copies:
+            return None
         try:
             return save_sequence(self._context, slot)
         except StateError as error:
@@ -246,6 +252,8 @@ class LlamaRunner:
 
     def load(self, slot: int, data: bytes, n_tokens: int) -> int:
         """See `Runner.load`."""
+        if self._has_pending_copies:
+            return self.forget(slot, 0)
         self._memory.seq_rm(slot, -1, -1)
         try:
             restore_sequence(self._context, slot, data)

@@ -62,6 +62,17 @@ def test_saved_state_is_loaded_into_another_slot(runner):
     assert (runner.n_computed(0), runner.n_computed(2)) == (3, 2)
 
 
+def test_states_wait_for_copies_that_the_next_decode_makes(runner):
+    runner.run(plan_for(0))
+    data = runner.save(0)
+    runner.share(0, 3, 2)
+    assert runner.save(3) is None
+    assert runner.load(2, data, 2) == 0
+    runner.run(plan_for(1))
+    assert runner.save(3) is not None
+    assert runner.load(2, data, 2) == 2
+
+
 def test_broken_state_leaves_an_empty_slot(runner):
     runner.run(plan_for(0))
     assert runner.load(0, b"no state", 2) == 0
