@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 __all__ = ("Outcome", "Run", "Streams", "chat", "completion", "stream")
@@ -46,12 +45,6 @@ class Outcome:
     def first_token_s(self) -> float:
         """Time to the first text."""
         return self.event_times[0] - self.sent_at
-
-    @property
-    def gaps_s(self) -> list[float]:
-        """Times between pieces of text."""
-        times = self.event_times
-        return [b - a for a, b in pairwise(times)]
 
     @property
     def text(self) -> str:

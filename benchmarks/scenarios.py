@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from benchmarks.client import Run, Streams, chat, completion, stream
 
@@ -105,7 +106,7 @@ def gap_beside_long_prompt(port: int, round: int) -> float:
     gaps = [
         b - a
         for one in running
-        for a, b in zip(one.event_times, one.event_times[1:], strict=False)
+        for a, b in pairwise(one.event_times)
         if started <= b and a <= ended
     ]
     streams.close()

@@ -94,12 +94,16 @@ class NativeObject(Generic[HandleT]):
         """Free the native object, its children first; a second call does nothing."""
         if self._finalizer is None:
             return
-        found = [reference() for reference in list(self._children.values())]
-        children = [child for child in found if child is not None]
+        children = self._live_children()
         for child in sorted(children, key=lambda one: one._closes_after_siblings):
             child.close()
         self._handle = None
         self._finalizer()
+
+    def _live_children(self) -> list[NativeObject[Any]]:
+        """Return the children that still exist, oldest first."""
+        found = [reference() for reference in list(self._children.values())]
+        return [child for child in found if child is not None]
 
     def __enter__(self) -> Self:
         return self

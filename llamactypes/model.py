@@ -13,6 +13,7 @@ from llamactypes import _native_log, runtime
 from llamactypes import bindings as C  # noqa: N812
 from llamactypes._handle import NativeObject
 from llamactypes._text import decode, read_string
+from llamactypes.adapter import LoraAdapter
 from llamactypes.errors import (
     ClosedError,
     ModelLoadCancelled,
@@ -99,6 +100,14 @@ class Model(NativeObject[C.llama_model_p]):
         runtime.register_model(self)
         self._read_facts(handle)
         self.vocab = Vocab(handle, self._lifeline, gate)
+
+    @property
+    def adapters(self) -> tuple[LoraAdapter, ...]:
+        """The LoRA adapters loaded for this model and still open, oldest first."""
+        adapters = (
+            one for one in self._live_children() if isinstance(one, LoraAdapter)
+        )
+        return tuple(adapter for adapter in adapters if not adapter.closed)
 
     def _read_facts(self, handle: C.llama_model_p) -> None:
         self.description = read_string(C.llama_model_desc, handle) or ""

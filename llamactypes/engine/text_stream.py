@@ -31,7 +31,6 @@ class TextStream:
         "_n_indent",
         "_stops",
         "has_new_line",
-        "is_mid_character",
         "stopping_word",
         "was_cut",
     )
@@ -43,7 +42,6 @@ class TextStream:
         self._held = ""
         self._indent = -1  # blanks seen in the current line's indentation; -1: past it
         self.has_new_line = False
-        self.is_mid_character = False
         self.stopping_word = ""
         self.was_cut = False
         """The text ended by indentation."""
@@ -56,7 +54,6 @@ class TextStream:
     def feed(self, piece: bytes) -> str:
         """Add the bytes of one token; return the text that may be sent now."""
         text = self._decode.decode(piece)
-        self.is_mid_character = bool(self._decode.getstate()[0])
         if "\n" in text:
             self.has_new_line = True
         if not self._n_indent and not self._stops:

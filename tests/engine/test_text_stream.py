@@ -27,7 +27,6 @@ def test_feed_joins_a_character_split_over_tokens():
 def test_feed_sends_nothing_of_an_incomplete_character():
     stream = TextStream()
     assert stream.feed("歪".encode()[:2]) == ""
-    assert stream.is_mid_character
     assert stream.finish() == ""
 
 

@@ -45,6 +45,14 @@ def test_an_adapter_changes_the_output_by_its_scale(
     assert context.adapters == ()
 
 
+def test_a_model_lists_its_open_adapters(model: Model, tiny_lora_path: Path) -> None:
+    assert model.adapters == ()
+    first, second = (LoraAdapter(model, tiny_lora_path) for _ in range(2))
+    assert model.adapters == (first, second)
+    first.close()
+    assert model.adapters == (second,)
+
+
 def test_metadata_is_that_of_the_file(adapter: LoraAdapter) -> None:
     assert adapter.metadata["adapter.type"] == "lora"
     assert float(adapter.metadata["adapter.lora.alpha"]) == 8.0
