@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from llamactypes.adapter import LoraAdapter
     from llamactypes.batch import Batch
+    from llamactypes.candidates import Candidates
     from llamactypes.context import AbortFlag, Context
     from llamactypes.context_params import ContextParams
     from llamactypes.errors import (
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
         supports_gpu_offload,
         system_info,
     )
-    from llamactypes.sampling import Candidates, SamplerChain
+    from llamactypes.sampling import SamplerChain
     from llamactypes.sampling_params import SamplingParams
     from llamactypes.state import (
         restore_sequence,
@@ -126,7 +127,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 _MODULES = {
     "AbortFlag": "context",
     "Batch": "batch",
-    "Candidates": "sampling",
+    "Candidates": "candidates",
     "Context": "context",
     "ContextParams": "context_params",
     "Device": "runtime",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,10 @@ import numpy as np
 from llamactypes import bindings as C  # noqa: N812
 from llamactypes._handle import NativeObject
 from llamactypes._text import decode
+from llamactypes.candidates import CandidateBuffer, Candidates
 from llamactypes.errors import SamplingError
 from llamactypes.sampling_params import SamplingParams
+from llamactypes.shortlist import MOST_CANDIDATES, Shortlist
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,41 +22,10 @@ if TYPE_CHECKING:
     from llamactypes.context import Context
     from llamactypes.model import Model
 
-__all__ = ("TOKEN_DATA", "Candidates", "SamplerChain")
-
-TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
-"""`llama_token_data` for numpy."""
+__all__ = ("SamplerChain",)
 
 _MIROSTAT_TOKENS = 100  # common/sampling.cpp passes this constant
 _BREAKER_BYTES = 40  # longer DRY breakers are cut by the library, at any byte
-_token_data_p = ctypes.POINTER(C.llama_token_data)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """What a chain left of the vocabulary, and what it picked."""
-
-    data: NDArray[np.void]
-    """Rows of `TOKEN_DATA`, a copy; ``p`` is filled by the chain's last sampler."""
-    selected: int
-    """The token picked (an id, not an index)."""
-    is_sorted: bool
-    """Whether the rows are in descending order of logit."""
-
-    @property
-    def ids(self) -> NDArray[np.int32]:
-        """The tokens left."""
-        return self.data["id"]
-
-    @property
-    def logits(self) -> NDArray[np.float32]:
-        """Their logits after the chain."""
-        return self.data["logit"]
-
-    @property
-    def probs(self) -> NDArray[np.float32]:
-        """Their probabilities."""
-        return self.data["p"]
 
 
 class SamplerChain(NativeObject[C.llama_sampler_p]):
@@ -72,8 +42,10 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
         """
         params.check(model.vocab.n_tokens)
         chain = cls(model)
+        biases = _logit_biases(model, params)
+        chain._shortlist = Shortlist.for_chain(params, biases, model.vocab.n_tokens)
         try:
-            for sampler in _samplers(model, params):
+            for sampler in _samplers(model, params, biases):
                 chain._add(sampler)
         except BaseException:
             chain.close()
@@ -88,7 +60,9 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
             raise SamplingError("the library could not make a sampler chain")
         self._own(handle, _free_chain, parent=model)
         self._n_vocab = model.vocab.n_tokens
-        self._buffer: NDArray[np.void] | None = None
+        self._buffer: CandidateBuffer | None = None
+        self._short_buffer: CandidateBuffer | None = None
+        self._shortlist: Shortlist | None = None
 
     def _add(self, sampler: Any) -> None:
         if not sampler:
@@ -107,8 +81,29 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
 
         C: llama.h `llama_sampler_sample`.
         """
+        if self._shortlist is not None:
+            logits = context.logits(index)
+            tokens = self._shortlist.pick(logits)
+            if tokens is not None:
+                return self._sample_from(tokens, logits)
         context.logits_row(index)  # the library aborts the process without the row
         return int(C.llama_sampler_sample(self.raw, context.raw, index))
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether `sample` looks at a short list, too short for another thread."""
+        return self._shortlist is not None
+
+    def _sample_from(
+        self, tokens: NDArray[np.int64], logits: NDArray[np.float32]
+    ) -> int:
+        """Pick from `tokens` alone and tell the chain about it."""
+        if self._short_buffer is None:
+            self._short_buffer = CandidateBuffer(MOST_CANDIDATES)
+        raw = self.raw
+        token = self._short_buffer.apply(raw, tokens, logits[tokens])
+        C.llama_sampler_accept(raw, token)
+        return token
 
     def sample_beside(self, context: Context, index: int) -> int:
         """Do the same on another thread than the context's, while its owner waits.
@@ -133,17 +128,10 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
             raise SamplingError(
                 f"logits of shape {logits.shape}; the vocabulary has {self._n_vocab}"
             )
-        data = self._fill(logits)
-        array = C.llama_token_data_array()
-        array.data = ctypes.cast(data.ctypes.data, _token_data_p)
-        array.size = self._n_vocab
-        array.selected = -1
-        array.sorted = False
-        C.llama_sampler_apply(self.raw, ctypes.byref(array))
-        if not 0 <= array.selected < array.size:
-            raise SamplingError("no sampler of this chain picks a token")
-        left = _copy_rows(array)
-        return Candidates(left, int(left["id"][array.selected]), bool(array.sorted))
+        if self._buffer is None:
+            self._buffer = CandidateBuffer(self._n_vocab)
+        tokens = np.arange(self._n_vocab, dtype=np.int32)
+        return self._buffer.left(self._buffer.apply(self.raw, tokens, logits))
 
     def accept(self, token: int) -> None:
         """Tell the chain that `token` was taken (penalties, DRY, mirostat).
@@ -171,28 +159,13 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
         samplers = (C.llama_sampler_chain_get(chain, index) for index in range(count))
         return tuple(decode(C.llama_sampler_name(one) or b"") for one in samplers)
 
-    def _fill(self, logits: NDArray[np.float32]) -> NDArray[np.void]:
-        if self._buffer is None:
-            self._buffer = np.empty(self._n_vocab, dtype=TOKEN_DATA)
-        data = self._buffer
-        data["id"] = np.arange(self._n_vocab, dtype=np.int32)
-        data["logit"] = logits
-        data["p"] = 0.0
-        return data
-
-
-def _copy_rows(array: Any) -> NDArray[np.void]:
-    # A sampler may point `data` elsewhere: read where it points now.
-    kind = ctypes.POINTER(C.llama_token_data * array.size)
-    rows = ctypes.cast(array.data, kind).contents
-    return np.frombuffer(rows, dtype=TOKEN_DATA).copy()
-
 
 # -- the chain of common/sampling.cpp ----------------------------------------------
 
 
-def _samplers(model: Model, params: SamplingParams) -> Iterator[Any]:
-    biases = _logit_biases(model, params)
+def _samplers(
+    model: Model, params: SamplingParams, biases: tuple[tuple[int, float], ...]
+) -> Iterator[Any]:
     n_vocab = model.vocab.n_tokens
     if biases:
         array = (C.llama_logit_bias * len(biases))(
