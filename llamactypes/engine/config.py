@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+from llamactypes.engine.histogram import HistogramSnapshot
+from llamactypes.errors import ContextError
 
 __all__ = ("EngineConfig", "ModelInfo", "SlotState", "EngineMetrics")
 
@@ -59,6 +62,9 @@ class EngineConfig:
     warmup: bool = True
 
     # -- engine --
+    deterministic: bool = False
+    """What a request is answered depends on nothing else that runs; see
+    ``engine/deterministic.py``. Use `resolved`: it decides some of the rest."""
     context_shift: bool = False
     slot_prompt_similarity: float = 0.1
     """Least part of a prompt that a slot must hold to be chosen for it."""
@@ -81,6 +87,30 @@ class EngineConfig:
     def is_unified(self) -> bool:
         """Whether all slots share one KV buffer, with None resolved."""
         return self.n_parallel < 0 if self.kv_unified is None else self.kv_unified
+
+    def resolved(self) -> EngineConfig:
+        """Return what an engine really uses: deterministic mode decides some of it.
+
+        A KV buffer for each slot, so that nobody's cells lie between another's; all of
+        it for sliding windows, whose cells would be used anew in an order of their own;
+        no states in RAM, for they hold generated tokens, too.
+
+        Raises:
+            ContextError: Something chosen cannot be had in deterministic mode.
+        """
+        if not self.deterministic:
+            return self
+        if self.kv_unified:
+            raise ContextError(
+                "--deterministic needs a KV buffer for each slot: results would depend "
+                "on where a request lies in a shared one; leave out --kv-unified"
+            )
+        if self.context_shift:
+            raise ContextError(
+                "--deterministic cannot shift a context: the library moves the others' "
+                "cells with it; leave out --context-shift, or raise --ctx-size"
+            )
+        return replace(self, kv_unified=False, swa_full=True, cache_ram_mib=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +163,13 @@ class SlotState:
     has_new_line: bool = False
 
 
+def _empty() -> HistogramSnapshot:
+    return HistogramSnapshot()
+
+
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
-    """Counters since the start."""
+    """Counters and histograms since the start, and what is so now."""
 
     n_decode: int = 0
     """``llama_decode`` calls."""
@@ -145,15 +179,41 @@ class EngineMetrics:
     """Prompt tokens taken from the KV cache."""
     tokens_generated: int = 0
     prompt_seconds: float = 0.0
-    generation_seconds: float = 0.0
+    """Time of decodes, the part that fell to prompts."""
     busy_slots_total: int = 0
     """Sum over decodes of the slots in each; over `n_decode`: the mean."""
     n_tokens_max: int = 0
     """Most tokens ever held by one slot."""
+    n_slots: int = 0
     requests_processing: int = 0
     requests_waiting: int = 0
+    requests_finished: int = 0
+    """Ended by themselves: stop, limit, end of the text."""
     requests_cancelled: int = 0
     requests_failed: int = 0
+    requests_refused: int = 0
+    """Not taken because the queue was full."""
     preemptions: int = 0
     cache_repairs: int = 0
     """Slots found in disagreement with the library: always 0, or we have a bug."""
+    mean_slot_s: float = 0.0
+    """How long recent requests held their slot; newer ones weigh more."""
+
+    # -- histograms --
+    queue_s: HistogramSnapshot = field(default_factory=_empty)
+    """From submission to a slot, of every request that got one."""
+    time_to_first_token_s: HistogramSnapshot = field(default_factory=_empty)
+    """From submission to the first token."""
+    inter_token_s: HistogramSnapshot = field(default_factory=_empty)
+    """Between two tokens of one request."""
+    request_s: HistogramSnapshot = field(default_factory=_empty)
+    """From submission to the end, of requests that ended by themselves."""
+    prompt_rate: HistogramSnapshot = field(default_factory=_empty)
+    """Prompt tokens computed per second, of each such request."""
+    generation_rate: HistogramSnapshot = field(default_factory=_empty)
+    """Tokens generated per second, of each such request with more than one."""
+
+    @property
+    def generation_seconds(self) -> float:
+        """Time between the first and the last token, all requests together."""
+        return self.inter_token_s.sum

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from llamactypes.engine.config import EngineConfig
+from llamactypes.engine.deterministic import Turns
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.loader import LoadedModel
 from llamactypes.engine.metrics import Meter
@@ -53,6 +54,7 @@ class Core:
             context_shift=config.context_shift and loaded.can_shift,
             n_keep_extra=int(loaded.vocab.add_bos),
             cache_bytes=_mib(config.cache_ram_mib),
+            turns=_turns(config, loaded.n_batch),
         )
         if config.context_shift and not loaded.can_shift:
             logger.warning("this model's memory cannot be shifted: no context shift")
@@ -74,6 +76,7 @@ class Core:
         self, sequence: Sequence, generation: Generation, sampler: SamplerChain
     ) -> None:
         """Take over a new request and its sampler."""
+        sequence.t_submit = generation.created_at
         self._live[sequence.id] = (sequence, generation)
         self._runner.attach(sequence, sampler)
         self.scheduler.submit(sequence)
@@ -131,8 +134,9 @@ class Core:
         finally:
             self.interruptible = frozenset()
         now = time.perf_counter()
+        self._meter.count_gaps(plan, now)
         events = self.scheduler.apply(plan, sampled, now)
-        self._meter.count(plan, len(sampled), now - started)
+        self._meter.count(plan, len(sampled), now - started, now)
         n_prompt = plan.n_tokens - plan.n_generating
         self._pace.note(plan.n_generating, n_prompt, now - started)
         for event in events:
@@ -147,7 +151,10 @@ class Core:
     def _admit(self) -> None:
         """Let waiting sequences into slots, and begin with those that need not wait."""
         for sequence in self.scheduler.admit():
-            self._live[sequence.id][1].mark_started()
+            generation = self._live[sequence.id][1]
+            if not generation.is_started:  # a preempted one comes here again
+                self._meter.count_admitted(sequence, time.perf_counter())
+            generation.mark_started()
         admissions = self.scheduler.begin()
         for admission in admissions:
             if admission.replaced is not None:
@@ -225,9 +232,16 @@ class Core:
         if event.result is not None:
             del self._live[sequence.id]
             self._runner.detach(sequence)
-            self._meter.count_result(event.result)
+            self._meter.count_result(sequence, time.perf_counter())
             self._on_end()
         generation.append(event.delta, event.result)
+
+
+def _turns(config: EngineConfig, n_batch: int) -> Turns | None:
+    """Return deterministic mode's planner; a piece of a prompt is one ubatch."""
+    if not config.deterministic:
+        return None
+    return Turns(min(config.n_ubatch or n_batch, n_batch))
 
 
 def _mib(limit: int) -> int:

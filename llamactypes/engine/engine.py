@@ -25,6 +25,7 @@ from llamactypes.engine.config import (
     SlotState,
 )
 from llamactypes.engine.core import Core
+from llamactypes.engine.deterministic import with_fixed_seeds
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.metrics import Meter
@@ -49,7 +50,8 @@ __all__ = ("Engine", "EngineState")
 logger = logging.getLogger("llamactypes.engine")
 
 _NEGATIVE_INFINITY = float("-inf")
-_RETRY_AFTER_S = 1.0
+_RETRY_MIN_S = 1.0
+_RETRY_MAX_S = 60.0
 _HOUSEKEEPING_S = 1.0
 
 
@@ -72,7 +74,7 @@ class Engine:
     """
 
     def __init__(self, config: EngineConfig, *, load: Loader = load_model) -> None:
-        self.config = config
+        self.config = config = config.resolved()
         self.state = EngineState.CREATED
         self.failure: BaseException | None = None
         """Why the state is FAILED."""
@@ -94,6 +96,7 @@ class Engine:
         self._cancelled: deque[Generation] = deque()
         self._ids = count()
         self._n_live = 0
+        self._n_refused = 0
         self._live_lock = threading.Lock()
         self._stop_at: float | None = None
         self._meter = Meter()
@@ -180,6 +183,8 @@ class Engine:
         with self._gate:
             assert self._loaded is not None
             requests = [self._checked(request) for request in requests]
+            if self.config.deterministic:
+                requests = with_fixed_seeds(requests)
             self._reserve(len(requests))
             samplers: list[SamplerChain] = []
             try:
@@ -199,6 +204,14 @@ class Engine:
         """Most requests that may run and wait at one time, and be submitted at once."""
         return self.config.n_slots + self.config.queue_size
 
+    def retry_after_s(self, n_ahead: int, n_at_once: int) -> float:
+        """Estimate when `n_ahead` requests will have ended, `n_at_once` at a time.
+
+        From how long recent requests held their slot; within 1 … 60 seconds.
+        """
+        estimate = self._meter.mean_slot_s * n_ahead / n_at_once
+        return min(max(estimate, _RETRY_MIN_S), _RETRY_MAX_S)
+
     def slots(self) -> list[SlotState]:
         """Return one snapshot per slot; never waits for inference."""
         return [] if self._core is None else self._core.scheduler.slot_states()
@@ -210,7 +223,9 @@ class Engine:
         return self._meter.snapshot(
             requests_processing=n_running,
             requests_waiting=max(0, self._n_live - n_running),
+            requests_refused=self._n_refused,
             preemptions=scheduler.n_preemptions if scheduler else 0,
+            n_slots=self.config.n_slots,
         )
 
     def stop(self, deadline_s: float = 30.0) -> None:
@@ -265,13 +280,15 @@ class Engine:
         return replace(request, sampling=replace(request.sampling, logit_bias=bias))
 
     def _reserve(self, n: int) -> None:
-        limit = self.request_limit
+        limit, n_slots = self.request_limit, self.config.n_slots
         with self._live_lock:
             if self._n_live + n > limit:
+                self._n_refused += n
+                n_waiting = self._n_live + n - n_slots
                 raise EngineOverloaded(
                     f"the server is busy: {self._n_live} requests are running or "
                     f"waiting, of at most {limit}; try again later",
-                    _RETRY_AFTER_S,
+                    self.retry_after_s(n_waiting, n_slots),
                 )
             self._n_live += n
 

@@ -37,6 +37,8 @@ class Generation:
         self.is_started = False
         """A slot began to evaluate the prompt (or the generation ended before)."""
         self.is_cancel_requested = False
+        self.created_at = time.perf_counter()
+        """When it was submitted (``time.perf_counter``)."""
         self.last_read_at = time.monotonic()
         """When somebody last looked (``time.monotonic``)."""
         self._on_cancel = on_cancel

@@ -58,6 +58,7 @@ class Sequence:
         "t_first",
         "t_last",
         "t_start",
+        "t_submit",
         "text",
         "tokens",
         "truncated",
@@ -83,6 +84,7 @@ class Sequence:
         self.text = TextStream(request.stop, request.n_indent)
         self.truncated = False
         self.result: Result | None = None
+        self.t_submit = 0.0
         self.t_start = 0.0
         self.t_first = 0.0
         self.t_last = 0.0

@@ -280,3 +280,33 @@ def test_slots_and_metrics_answer_while_a_decode_hangs(engine, model):
     eventually(lambda: engine.metrics().requests_processing == 2)
     assert engine.metrics().requests_waiting == 1
     assert [slot.is_processing for slot in engine.slots()] == [True, True]
+
+
+def test_refusal_says_to_come_back_when_the_queue_will_be_through(make_engine, model):
+    engine = make_engine(n_parallel=1, queue_size=2)
+    engine.wait_ready(WAIT_S)
+    engine.submit(make_request(max_tokens=1)).wait(WAIT_S)
+    assert 0 < engine.metrics().mean_slot_s < 1
+    engine._meter.mean_slot_s = 7.0
+    hold_decodes(model)
+    engine.submit_many([make_request()] * 3)
+    with pytest.raises(EngineOverloaded) as caught:
+        engine.submit(make_request())
+    assert caught.value.retry_after_s == 21.0
+    assert engine.metrics().requests_refused == 1
+    assert engine.retry_after_s(100, 1) == 60.0
+    assert engine.retry_after_s(1, 100) == 1.0
+
+
+def test_metrics_hold_a_queued_request_from_its_submission(engine, model):
+    release = hold_decodes(model)
+    generations = engine.submit_many([make_request(2, max_tokens=2)] * 3)
+    eventually(lambda: engine.metrics().requests_processing == 2)
+    assert engine.metrics().queue_s.count == 2
+    release.set()
+    assert all(generation.wait(WAIT_S) for generation in generations)
+    eventually(lambda: engine.metrics().requests_finished == 3)
+    seen = engine.metrics()
+    assert seen.queue_s.count == seen.time_to_first_token_s.count == 3
+    assert seen.inter_token_s.count == 3
+    assert seen.request_s.sum >= seen.time_to_first_token_s.sum >= seen.queue_s.sum
