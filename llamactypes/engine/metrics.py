@@ -78,16 +78,16 @@ class Meter:
 
         Its time is shared between prompts and generation by their tokens.
         """
-        n_tokens = plan.n_tokens
-        n_prompt = n_tokens - plan.n_generating
+        prompts = plan.chunks[plan.n_generating :]
+        n_prompt = sum(chunk.n_tokens for chunk in prompts)
         self.n_decode += 1
         self.busy_slots_total += len(plan.chunks)
         self.prompt_tokens += n_prompt
         self.tokens_generated += n_sampled
-        self.prompt_seconds += seconds * n_prompt / n_tokens
-        for chunk in plan.chunks:
-            self.n_tokens_max = max(self.n_tokens_max, chunk.start + chunk.n_tokens)
-        for chunk in plan.chunks[plan.n_generating :]:
+        self.prompt_seconds += seconds * n_prompt / (n_prompt + plan.n_generating)
+        longest = max([chunk.start + chunk.n_tokens for chunk in plan.chunks])
+        self.n_tokens_max = max(self.n_tokens_max, longest)
+        for chunk in prompts:
             sequence = chunk.sequence
             if chunk.wants_logits and sequence.n_decoded == 1:
                 self.time_to_first_token_s.observe(now - sequence.t_submit)
