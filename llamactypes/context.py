@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from llamactypes.adapter import LoraAdapter
     from llamactypes.model import Model
+    from llamactypes.offload import OffloadableChain
+    from llamactypes.sampling import SamplerChain
 
 __all__ = ("AbortFlag", "Context", "ContextParams")
 
@@ -97,6 +99,7 @@ class Context(NativeObject[C.llama_context_p]):
         self._abort: object = None
         self._abort_flag: AbortFlag | None = None
         self._adapters: tuple[tuple[LoraAdapter, float], ...] = ()
+        self._samplers: dict[int, SamplerChain] = {}
         handle = _create(model, params)
         self._own(handle, _free_context, parent=model)
         self._row_type = ctypes.c_float * model.vocab.n_tokens
@@ -291,6 +294,64 @@ class Context(NativeObject[C.llama_context_p]):
         self._adapters = tuple(adapters)
         for adapter, _ in adapters:
             adapter.used_by(self)
+
+    def set_sampler(self, seq_id: int, chain: SamplerChain | None) -> bool:
+        """Run a chain inside the compute graph for one sequence, as far as possible.
+
+        ``chain.sample`` then takes what the graph left and runs the rest on it; it is
+        right for this sequence's outputs only, of which a decode may have one. Their
+        logits are not copied out: `logits` of them is worth nothing. The graphs are
+        built anew at the next decode, which costs about a millisecond for ten layers.
+
+        Args:
+            seq_id: Its previous chain, if any, is taken out.
+            chain: Kept alive while set. None sets none.
+
+        Returns:
+            Whether the device runs any of the chain. If not, nothing is set, and the
+            chain samples as ever.
+
+        Raises:
+            ContextError: No such sequence, or the chain is for another model.
+            SamplingError: The chain was set before; see `SamplerChain.clone`.
+
+        C: llama.h `llama_set_sampler`.
+        """
+        handle = self._use()
+        if not 0 <= seq_id < self.n_seq_max:
+            raise ContextError(f"sequences are 0 … {self.n_seq_max - 1}, not {seq_id}")
+        if chain is not None:
+            self._check_chain(chain)
+        self._take_out(handle, seq_id)
+        if chain is None or not C.llama_set_sampler(handle, seq_id, chain.raw):
+            return False
+        self._samplers[seq_id] = chain
+        if not chain._enter_graph(self):
+            self._take_out(handle, seq_id)
+            return False
+        return True
+
+    def _check_chain(self, chain: SamplerChain) -> None:
+        if chain.model is not self.model:
+            raise ContextError("a sampler chain works only on the model it is made for")
+        chain.check_offloadable()
+
+    def _take_out(self, handle: C.llama_context_p, seq_id: int) -> None:
+        chain = self._samplers.pop(seq_id, None)
+        if chain is not None:
+            C.llama_set_sampler(handle, seq_id, None)
+            chain._leave_graph()
+
+    def remove_sampler(self, chain: OffloadableChain) -> None:
+        """Take a chain out of the graph, whatever sequence it is set for."""
+        handle = self._use()
+        for seq_id in [key for key, one in self._samplers.items() if one is chain]:
+            self._take_out(handle, seq_id)
+
+    @property
+    def samplers(self) -> dict[int, SamplerChain]:
+        """Sequence to the chain that the graph runs for it; a copy."""
+        return dict(self._samplers)
 
     @property
     def adapters(self) -> tuple[tuple[LoraAdapter, float], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from llamactypes import bindings as C  # noqa: N812
-from llamactypes._handle import NativeObject
-from llamactypes._text import decode
 from llamactypes.candidates import CandidateBuffer, Candidates
 from llamactypes.errors import SamplingError
+from llamactypes.offload import OffloadableChain
 from llamactypes.sampling_params import SamplingParams
 from llamactypes.shortlist import MOST_CANDIDATES, Shortlist
 
@@ -28,7 +28,7 @@ _MIROSTAT_TOKENS = 100  # common/sampling.cpp passes this constant
 _BREAKER_BYTES = 40  # longer DRY breakers are cut by the library, at any byte
 
 
-class SamplerChain(NativeObject[C.llama_sampler_p]):
+class SamplerChain(OffloadableChain):
     """An ordered chain of samplers that ends in a pick. One thread at a time."""
 
     @classmethod
@@ -59,10 +59,23 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
         if not handle:
             raise SamplingError("the library could not make a sampler chain")
         self._own(handle, _free_chain, parent=model)
+        self.model = model
         self._n_vocab = model.vocab.n_tokens
         self._buffer: CandidateBuffer | None = None
         self._short_buffer: CandidateBuffer | None = None
         self._shortlist: Shortlist | None = None
+
+    def clone(self) -> SamplerChain:
+        """Return a copy with the same random numbers and history, set on no context.
+
+        C: llama.h `llama_sampler_clone`, sampler by sampler.
+        """
+        twin = SamplerChain(self.model)
+        twin._shortlist = copy.copy(self._shortlist)
+        for index in range(C.llama_sampler_chain_n(self.raw)):
+            sampler = C.llama_sampler_chain_get(self.raw, index)
+            twin._add(C.llama_sampler_clone(sampler))
+        return twin
 
     def _add(self, sampler: Any) -> None:
         if not sampler:
@@ -74,14 +87,18 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
 
         Args:
             context: Its owning thread calls this.
-            index: As in `Context.logits`.
+            index: As in `Context.logits`; of the chain's own sequence when a graph runs
+                the chain.
 
         Raises:
             IndexError: That token produced no logits.
+            SamplingError: The chain was taken out of its context; see `check_usable`.
 
         C: llama.h `llama_sampler_sample`.
         """
-        if self._shortlist is not None:
+        if self._needs_graph:
+            self.check_usable()
+        elif self._shortlist is not None:
             logits = context.logits(index)
             tokens = self._shortlist.pick(logits)
             if tokens is not None:
@@ -91,8 +108,8 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
 
     @property
     def is_quick(self) -> bool:
-        """Whether `sample` looks at a short list, too short for another thread."""
-        return self._shortlist is not None
+        """Whether `sample` looks at too little to be worth another thread."""
+        return self._shortlist is not None or self._needs_graph
 
     def _sample_from(
         self, tokens: NDArray[np.int64], logits: NDArray[np.float32]
@@ -120,10 +137,15 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
             logits: Shape (n_vocab,); not changed.
 
         Raises:
-            SamplingError: Wrong shape, or no sampler of the chain picks a token.
+            SamplingError: Wrong shape, no sampler of the chain picks a token, or a
+                context runs or ran a part of it.
 
         C: llama.h `llama_sampler_apply`.
         """
+        if self._needs_graph:
+            raise SamplingError(
+                "a context runs a part of this chain; apply a clone() of it"
+            )
         if logits.shape != (self._n_vocab,):
             raise SamplingError(
                 f"logits of shape {logits.shape}; the vocabulary has {self._n_vocab}"
@@ -151,13 +173,6 @@ class SamplerChain(NativeObject[C.llama_sampler_p]):
     def seed(self) -> int:
         """The seed in use: the one drawn when the parameters left it to chance."""
         return int(C.llama_sampler_get_seed(self.raw))
-
-    def names(self) -> tuple[str, ...]:
-        """Return the samplers' names in order; "?" marks one that is off."""
-        chain = self.raw
-        count = C.llama_sampler_chain_n(chain)
-        samplers = (C.llama_sampler_chain_get(chain, index) for index in range(count))
-        return tuple(decode(C.llama_sampler_name(one) or b"") for one in samplers)
 
 
 # -- the chain of common/sampling.cpp ----------------------------------------------
