@@ -29,6 +29,11 @@ logger = logging.getLogger("llamactypes.engine")
 
 _INTERRUPTIBLE_TOKENS = 32
 
+# The library's output buffer grows to the most rows of any decode, and never shrinks.
+_ROW_BYTES = 64 << 20
+_MOST_ROWS = 256
+_LEAST_ROWS = 16
+
 
 class Core:
     """Scheduler, runner and the live generations, driven step by step.
@@ -54,6 +59,7 @@ class Core:
             context_shift=config.context_shift and loaded.can_shift,
             n_keep_extra=int(loaded.vocab.add_bos),
             cache_bytes=_mib(config.cache_ram_mib),
+            n_rows=_most_rows(info.n_vocab),
             turns=_turns(config, loaded.n_batch),
         )
         if config.context_shift and not loaded.can_shift:
@@ -125,6 +131,7 @@ class Core:
             if self._has_cancelled(plan):
                 return
             sampled = self._runner.run(plan)
+            prompt_probs = self._runner.prompt_probs()
         except KVCacheFull:
             self._make_room()
             return
@@ -135,7 +142,8 @@ class Core:
             self.interruptible = frozenset()
         now = time.perf_counter()
         self._meter.count_gaps(plan, now)
-        events = self.scheduler.apply(plan, sampled, now)
+        events = self.scheduler.apply_prompt_probs(prompt_probs)
+        events += self.scheduler.apply(plan, sampled, now)
         self._meter.count(plan, len(sampled), now - started, now)
         n_prompt = plan.n_tokens - plan.n_generating
         self._pace.note(plan.n_generating, n_prompt, now - started)
@@ -242,6 +250,11 @@ def _turns(config: EngineConfig, n_batch: int) -> Turns | None:
     if not config.deterministic:
         return None
     return Turns(min(config.n_ubatch or n_batch, n_batch))
+
+
+def _most_rows(n_vocab: int) -> int:
+    """Return how many rows of logits fit the memory that prompts' logprobs may take."""
+    return max(_LEAST_ROWS, min(_MOST_ROWS, _ROW_BYTES // (4 * n_vocab)))
 
 
 def _mib(limit: int) -> int:

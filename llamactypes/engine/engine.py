@@ -273,6 +273,8 @@ class Engine:
             raise PromptTooLong(len(tokens), info.n_ctx_slot)
         if tokens and not (min(tokens) >= 0 and max(tokens) < info.n_vocab):
             raise ValueError(f"prompt tokens must be within 0 … {info.n_vocab - 1}")
+        if request.prompt_probs is not None and request.prompt_probs < 0:
+            raise ValueError("prompt_probs must not be negative")
         if not request.ignore_eos:
             return request
         forbidden = tuple((token, _NEGATIVE_INFINITY) for token in vocab.eog_tokens)

@@ -10,7 +10,7 @@ from llamactypes.engine.request import Delta, Result, TokenProbs
 from llamactypes.engine.sequence import Sequence
 from llamactypes.engine.state_cache import SavedState
 
-__all__ = ("Admission", "Chunk", "Event", "Plan", "Sampled", "Shift")
+__all__ = ("Admission", "Chunk", "Event", "Plan", "PromptProbs", "Sampled", "Shift")
 
 
 class Event(NamedTuple):
@@ -58,6 +58,8 @@ class Chunk:
     n_tokens: int
     wants_logits: bool
     """The last token's logits are sampled from."""
+    prompt_rows: range = range(0)
+    """Positions whose logits say how likely the prompt's next token was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +85,10 @@ class Sampled:
     piece: bytes
     is_eog: bool
     probs: TokenProbs | None = None
+
+
+class PromptProbs(NamedTuple):
+    """Logprobs of the next tokens of a prompt."""
+
+    sequence: Sequence
+    probs: tuple[TokenProbs, ...]

@@ -29,10 +29,9 @@ class PrefixFinder:
 
     def best(self, sequence: Sequence, slot: Slot) -> Admission:
         """Return where most of the prompt can be had without computing it."""
-        tokens, limit = sequence.tokens, len(sequence.tokens) - 1
+        tokens, limit = sequence.tokens, sequence.n_skippable
         if not sequence.request.cache_prompt or limit <= 0:
             return Admission(sequence, slot, 0, replaced=self._replaced(slot, 0))
-        # At least one token is computed: its logits are needed.
         own = min(slot.own_prefix(tokens), limit)
         source, shared = self._slots.longest_prefix(tokens)
         saved, kept = self._states.best(tokens)
@@ -71,7 +70,7 @@ class PrefixFinder:
         """
         if not sequence.request.cache_prompt:
             return None, 0
-        tokens, limit = sequence.tokens, len(sequence.tokens) - 1
+        tokens, limit = sequence.tokens, sequence.n_skippable
         best, best_length = None, 0
         for other in running:
             if other.n_decoded and not other.n_missing > 1:

@@ -51,6 +51,9 @@ class GenerationRequest:
     """Append a progress delta for each computed part of the prompt."""
     special_pieces: bool = False
     """Emit the text of control tokens, too."""
+    prompt_probs: int | None = None
+    """Report the logprobs of the prompt's tokens, too, with this many best rivals for
+    each; None: do not. The whole prompt is computed then, nothing is reused."""
 
 
 class FinishReason(enum.Enum):
@@ -80,7 +83,7 @@ class Delta:
     """One increment of a generation.
 
     Text may be empty when only tokens were added (an end-of-generation token, or text
-    held back because it may be a stop sequence), and in a progress delta.
+    held back because it may be a stop sequence), and in deltas about the prompt.
     """
 
     text: str
@@ -89,6 +92,9 @@ class Delta:
     n_decoded: int
     timings: Timings
     progress: Progress | None = None
+    prompt_probs: tuple[TokenProbs, ...] = ()
+    """Of the prompt's tokens after those in earlier deltas, always raw logprobs; from
+    the second one on, for nothing comes before the first."""
 
 
 @dataclass(frozen=True, slots=True)

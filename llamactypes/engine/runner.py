@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -10,7 +11,7 @@ from llamactypes.batch import Batch
 from llamactypes.context import AbortFlag, Context
 from llamactypes.cpus import usable_cpus
 from llamactypes.engine.logprobs import top_logprobs
-from llamactypes.engine.plan import Chunk, Plan, Sampled, Shift
+from llamactypes.engine.plan import Chunk, Plan, PromptProbs, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
 from llamactypes.engine.sequence import Sequence
 from llamactypes.errors import StateError
@@ -44,6 +45,9 @@ class Runner(Protocol):
             DecodeAborted: Parts may be computed; ask `n_computed` of each slot.
             DecodeError: Fatal.
         """
+
+    def prompt_probs(self) -> list[PromptProbs]:
+        """Return the logprobs of prompts that the last run's plan asked for."""
 
     def forget(self, slot: int, start: int) -> int:
         """Drop a slot's tokens from `start` on; return how many really remain."""
@@ -91,6 +95,7 @@ class LlamaRunner:
         self._abort = AbortFlag()
         context.set_abort(self._abort)
         self._samplers: dict[int, SamplerChain] = {}
+        self._prompt_chunks: list[tuple[Chunk, int]] = []
 
     def attach(self, sequence: Sequence, sampler: SamplerChain) -> None:
         """See `Runner.attach`."""
@@ -123,11 +128,15 @@ class LlamaRunner:
         """
         batch = self._batch
         batch.clear()
+        self._prompt_chunks = []
         rows: list[tuple[Sequence, int]] = []
         for chunk in sorted(plan.chunks, key=_slot):
             sequence, start = chunk.sequence, chunk.start
             assert sequence.slot is not None
-            if chunk.n_tokens == 1:
+            if chunk.prompt_rows:
+                self._prompt_chunks.append((chunk, batch.n_tokens))
+                self._fill_prompt(chunk, sequence.slot)
+            elif chunk.n_tokens == 1:
                 token = sequence.tokens[start]
                 batch.add(token, start, sequence.slot, chunk.wants_logits)
             else:
@@ -138,6 +147,35 @@ class LlamaRunner:
             if chunk.wants_logits:
                 rows.append((sequence, batch.n_tokens - 1))
         return rows
+
+    def _fill_prompt(self, chunk: Chunk, slot: int) -> None:
+        """Add a chunk's tokens, and ask for the logits of its rows."""
+        tokens, end = chunk.sequence.tokens, chunk.start + chunk.n_tokens
+        for position in range(chunk.start, end):
+            is_sampled = chunk.wants_logits and position == end - 1
+            wants = is_sampled or position in chunk.prompt_rows
+            self._batch.add(tokens[position], position, slot, wants)
+
+    def prompt_probs(self) -> list[PromptProbs]:
+        """See `Runner.prompt_probs`."""
+        return [
+            PromptProbs(chunk.sequence, tuple(self._chunk_probs(chunk, index)))
+            for chunk, index in self._prompt_chunks
+        ]
+
+    def _chunk_probs(self, chunk: Chunk, index: int) -> Iterator[TokenProbs]:
+        """Yield the next prompt tokens' logprobs; `index` is the chunk's in the batch.
+
+        PERF: row after row, for all rows of a chunk at once are no faster and would
+        need as much memory again.
+        """
+        sequence, first = chunk.sequence, index - chunk.start
+        n_top = sequence.request.prompt_probs or 0
+        for position in chunk.prompt_rows:
+            token = sequence.tokens[position + 1]
+            logits = self._context.logits(first + position)
+            value, top = top_logprobs(logits, token, n_top)
+            yield self._token_probs(token, value, top)
 
     def _sample_all(self, rows: list[tuple[Sequence, int]]) -> list[Sampled]:
         """Sample every row, the slow ones on several threads when that saves time.

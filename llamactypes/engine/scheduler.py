@@ -17,10 +17,18 @@ planned again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from llamactypes.engine.config import SlotState
-from llamactypes.engine.plan import Admission, Chunk, Event, Plan, Sampled, Shift
+from llamactypes.engine.plan import (
+    Admission,
+    Chunk,
+    Event,
+    Plan,
+    PromptProbs,
+    Sampled,
+    Shift,
+)
 from llamactypes.engine.prefix_cache import Slot, SlotTable
 from llamactypes.engine.prefix_finder import PrefixFinder
 from llamactypes.engine.request import FinishReason
@@ -45,6 +53,7 @@ class Scheduler:
         context_shift: bool = False,
         n_keep_extra: int = 0,
         cache_bytes: int = 0,
+        n_rows: int = 256,
     ) -> None:
         """Create a scheduler without work.
 
@@ -57,6 +66,7 @@ class Scheduler:
             context_shift: Go on when a context is full, losing its middle.
             n_keep_extra: Tokens always kept at a shift: 1 when prompts begin with BOS.
             cache_bytes: Limit of states kept in RAM; -1: none, 0: keep nothing.
+            n_rows: Most rows of logits in one plan for the logprobs of prompts.
         """
         if n_slots > n_batch:
             raise ValueError(f"{n_slots} slots do not fit a batch of {n_batch} tokens")
@@ -71,6 +81,7 @@ class Scheduler:
         self._n_kv = n_kv
         self._context_shift = context_shift
         self._n_keep_extra = n_keep_extra
+        self._n_rows = n_rows
         self._hold_admission = False
 
     # -- in ----------------------------------------------------------------------
@@ -213,18 +224,24 @@ class Scheduler:
         budget = self.n_batch - n_generating
         if n_generating and n_prompt_max is not None:
             budget = min(budget, n_prompt_max)
+        n_rows = self._n_rows
         for sequence in self.running:
             if budget <= 0:
                 break
             if sequence.is_generating or not sequence.is_entered:
                 continue
-            n_tokens = min(sequence.n_missing, budget)
-            budget -= n_tokens
-            wants = n_tokens == sequence.n_missing and sequence.n_remaining != 0
-            chunks.append(Chunk(sequence, sequence.n_computed, n_tokens, wants))
+            chunk = _prompt_chunk(sequence, budget, n_rows)
+            if chunk.n_tokens:
+                chunks.append(chunk)
+            budget -= chunk.n_tokens
+            n_rows -= len(chunk.prompt_rows)
         return Plan(tuple(chunks), n_generating)
 
     # -- results ------------------------------------------------------------------
+
+    def apply_prompt_probs(self, found: Iterable[PromptProbs]) -> list[Event]:
+        """Take over logprobs of prompts, before `apply` for the same decode."""
+        return [Event(each, each.prompt_delta(probs)) for each, probs in found]
 
     def apply(self, plan: Plan, sampled: list[Sampled], now: float) -> list[Event]:
         """Take over what a decode computed; return what readers should see."""
@@ -349,7 +366,7 @@ class Scheduler:
         Returns:
             How many of them to keep: the last token is computed again for its logits.
         """
-        sequence.n_computed = max(0, min(n_computed, len(sequence.tokens) - 1))
+        sequence.n_computed = max(0, min(n_computed, sequence.n_skippable))
         return sequence.n_computed
 
     # -- looking in -----------------------------------------------------------------
@@ -389,3 +406,15 @@ class Scheduler:
         for waiting in self.waiting:
             assert waiting.state is SequenceState.WAITING
             assert waiting.slot is None
+
+
+def _prompt_chunk(sequence: Sequence, budget: int, n_rows: int) -> Chunk:
+    """Return the next part of a prompt: at most `budget` tokens, `n_rows` rows."""
+    start = sequence.n_computed
+    n_tokens = min(sequence.n_missing, budget)
+    rows = sequence.prompt_rows(start + n_tokens)
+    if len(rows) > n_rows:
+        rows = rows[:n_rows]
+        n_tokens = rows.stop - start
+    wants = n_tokens == sequence.n_missing and sequence.n_remaining != 0
+    return Chunk(sequence, start, n_tokens, wants, rows)

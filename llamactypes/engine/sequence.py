@@ -48,6 +48,7 @@ class Sequence:
         "n_decoded",
         "n_prompt",
         "n_prompt_computed",
+        "n_prompt_probs",
         "n_trusted",
         "n_wanted",
         "request",
@@ -74,6 +75,7 @@ class Sequence:
         self.n_computed = 0
         self.n_cached = 0
         self.n_prompt_computed = 0
+        self.n_prompt_probs = 0
         self.n_trusted: int | None = None
         self.waits_for: Sequence | None = None
         self.n_wanted = 0
@@ -95,6 +97,25 @@ class Sequence:
     def n_missing(self) -> int:
         """Tokens not in the KV cache yet."""
         return len(self.tokens) - self.n_computed
+
+    @property
+    def n_skippable(self) -> int:
+        """Most leading tokens whose computation can be left out.
+
+        One is computed at least, for its logits are needed; of a prompt whose logprobs
+        are wanted, every token whose successor has none yet.
+        """
+        wanted = self.request.prompt_probs is not None
+        if wanted and self.n_prompt_probs < self.n_prompt - 1:
+            return self.n_prompt_probs
+        return len(self.tokens) - 1
+
+    def prompt_rows(self, end: int) -> range:
+        """Return the positions below `end` whose logits prompt logprobs need."""
+        if self.request.prompt_probs is None:
+            return range(0)
+        first = max(self.n_computed, self.n_prompt_probs)
+        return range(first, max(first, min(end, self.n_prompt - 1)))
 
     @property
     def n_reusable(self) -> int:
@@ -173,6 +194,12 @@ class Sequence:
             (now - self.t_start) * 1e3,
         )
         return Delta("", (), (), self.n_decoded, self.timings(), progress)
+
+    def prompt_delta(self, probs: tuple[TokenProbs, ...]) -> Delta:
+        """Return a delta with the logprobs of the next prompt tokens."""
+        self.n_prompt_probs += len(probs)
+        timings = self.timings()
+        return Delta("", (), (), self.n_decoded, timings, prompt_probs=probs)
 
     def timings(self) -> Timings:
         """Return counts and durations as of the last token."""

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from llamactypes.engine.config import EngineConfig, ModelInfo
-from llamactypes.engine.plan import Plan, Sampled, Shift
+from llamactypes.engine.plan import Plan, PromptProbs, Sampled, Shift
+from llamactypes.engine.request import TokenProbs
 from llamactypes.errors import LlamaError, ModelLoadCancelled
 
 __all__ = ("FakeModel", "FakeRunner", "FakeSampler", "FakeVocab")
@@ -73,6 +74,19 @@ class FakeRunner:
                 sampled.append(Sampled(sequence, token, piece, token == 0))
         return sampled
 
+    def prompt_probs(self) -> list[PromptProbs]:
+        """Return minus the row's position as the logprob of each prompt token."""
+        found = []
+        for chunk in self.plans[-1].chunks:
+            if chunk.prompt_rows:
+                sequence = chunk.sequence
+                probs = [
+                    _token_probs(sequence.tokens[row + 1], -row)
+                    for row in chunk.prompt_rows
+                ]
+                found.append(PromptProbs(sequence, tuple(probs)))
+        return found
+
     def forget(self, slot: int, start: int) -> int:
         self.computed[slot] = min(self.computed.get(slot, 0), start)
         return self.computed[slot]
@@ -98,6 +112,10 @@ class FakeRunner:
 
     def interrupt(self) -> None:
         self.interrupted.set()
+
+
+def _token_probs(token: int, value: float) -> TokenProbs:
+    return TokenProbs(token, FakeVocab().piece(token), value, ())
 
 
 class FakeModel:
