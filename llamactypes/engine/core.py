@@ -60,7 +60,7 @@ class Core:
             n_keep_extra=int(loaded.vocab.add_bos),
             cache_bytes=_mib(config.cache_ram_mib),
             n_rows=_most_rows(info.n_vocab),
-            turns=_turns(config, loaded.n_batch),
+            turns=_turns(config, loaded.n_batch, info.n_vocab),
         )
         if config.context_shift and not loaded.can_shift:
             logger.warning("this model's memory cannot be shifted: no context shift")
@@ -245,11 +245,11 @@ class Core:
         generation.append(event.delta, event.result)
 
 
-def _turns(config: EngineConfig, n_batch: int) -> Turns | None:
+def _turns(config: EngineConfig, n_batch: int, n_vocab: int) -> Turns | None:
     """Return deterministic mode's planner; a piece of a prompt is one ubatch."""
     if not config.deterministic:
         return None
-    return Turns(min(config.n_ubatch or n_batch, n_batch))
+    return Turns(min(config.n_ubatch or n_batch, n_batch), _most_rows(n_vocab))
 
 
 def _most_rows(n_vocab: int) -> int:

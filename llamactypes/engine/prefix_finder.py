@@ -23,19 +23,21 @@ _MIN_SAVED = 64
 class PrefixFinder:
     """Looks into the slots, live and idle, and into the states kept in RAM."""
 
-    def __init__(self, slots: SlotTable, states: StateCache) -> None:
+    def __init__(self, slots: SlotTable, states: StateCache, cut: int = 1) -> None:
+        """Look for prefixes whose length is a multiple of `cut`."""
         self._slots = slots
         self._states = states
+        self._cut = cut
 
     def best(self, sequence: Sequence, slot: Slot) -> Admission:
         """Return where most of the prompt can be had without computing it."""
         tokens, limit = sequence.tokens, sequence.n_skippable
         if not sequence.request.cache_prompt or limit <= 0:
             return Admission(sequence, slot, 0, replaced=self._replaced(slot, 0))
-        own = min(slot.own_prefix(tokens), limit)
+        own = self._whole(min(slot.own_prefix(tokens), limit))
         source, shared = self._slots.longest_prefix(tokens)
         saved, kept = self._states.best(tokens)
-        shared, kept = min(shared, limit), min(kept, limit)
+        shared, kept = self._whole(min(shared, limit)), self._whole(min(kept, limit))
         if saved is not None and kept - max(own, shared) >= _MIN_GAIN:
             replaced = self._replaced(slot, 0)
             return Admission(sequence, slot, kept, saved=saved, replaced=replaced)
@@ -43,6 +45,9 @@ class PrefixFinder:
             replaced = self._replaced(slot, 0)
             return Admission(sequence, slot, shared, source, replaced=replaced)
         return Admission(sequence, slot, own, replaced=self._replaced(slot, own))
+
+    def _whole(self, n_tokens: int) -> int:
+        return n_tokens - n_tokens % self._cut
 
     def _replaced(self, slot: Slot, n_kept: int) -> list[int] | None:
         """Return the slot's tokens when their state is worth keeping in RAM."""
@@ -76,6 +81,9 @@ class PrefixFinder:
             if other.n_decoded and not other.n_missing > 1:
                 continue  # all of its prompt is there to be copied
             length = min(common_prefix_length(other.tokens, tokens), limit)
+            if other.n_trusted is not None:
+                length = min(length, other.n_trusted)
+            length = self._whole(length)
             if length > best_length and length > other.n_computed:
                 best, best_length = other, length
         available = self.best(sequence, slot).n_cached

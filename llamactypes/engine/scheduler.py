@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from llamactypes.engine.config import SlotState
+from llamactypes.engine.deterministic import Turns
 from llamactypes.engine.plan import (
     Admission,
     Chunk,
@@ -54,6 +55,7 @@ class Scheduler:
         n_keep_extra: int = 0,
         cache_bytes: int = 0,
         n_rows: int = 256,
+        turns: Turns | None = None,
     ) -> None:
         """Create a scheduler without work.
 
@@ -67,6 +69,7 @@ class Scheduler:
             n_keep_extra: Tokens always kept at a shift: 1 when prompts begin with BOS.
             cache_bytes: Limit of states kept in RAM; -1: none, 0: keep nothing.
             n_rows: Most rows of logits in one plan for the logprobs of prompts.
+            turns: Plans in deterministic mode.
         """
         if n_slots > n_batch:
             raise ValueError(f"{n_slots} slots do not fit a batch of {n_batch} tokens")
@@ -77,7 +80,9 @@ class Scheduler:
         self.running: list[Sequence] = []
         self.n_preemptions = 0
         self.state_cache = StateCache(cache_bytes)
-        self._prefixes = PrefixFinder(self.slots, self.state_cache)
+        self._turns = turns
+        cut = 1 if turns is None else turns.cut
+        self._prefixes = PrefixFinder(self.slots, self.state_cache, cut)
         self._n_kv = n_kv
         self._context_shift = context_shift
         self._n_keep_extra = n_keep_extra
@@ -88,6 +93,8 @@ class Scheduler:
 
     def submit(self, sequence: Sequence) -> None:
         """Queue a new sequence, behind all that wait."""
+        if self._turns is not None:
+            sequence.n_trusted = self._turns.n_reusable(sequence)
         self.waiting.append(sequence)
 
     def cancel(self, sequence: Sequence) -> Event | None:
@@ -215,6 +222,8 @@ class Scheduler:
         Args:
             n_prompt_max: Most prompt tokens while others generate; None: no limit.
         """
+        if self._turns is not None:
+            return self._turns.plan(self.running)
         chunks = [
             Chunk(sequence, sequence.n_computed, 1, True)
             for sequence in self.running
