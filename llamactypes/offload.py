@@ -31,6 +31,11 @@ class OffloadableChain(NativeObject[C.llama_sampler_p]):
     _needs_graph = False
 
     @property
+    def is_prepared(self) -> bool:
+        """Whether it was set on a context, and therefore cannot be set again."""
+        return self._is_prepared
+
+    @property
     def is_offloaded(self) -> bool:
         """Whether a context's graph runs this chain, or a part of it, now."""
         host = None if self._host is None else self._host()

@@ -266,9 +266,8 @@ SAMPLING_FLAGS = section(
     ),
     switch(
         "-bs --backend-sampling",
-        "backend_sampling",
-        "Sample inside the compute graph.",
+        "sampling.backend_sampling",
+        "Sample inside the compute graph, where the device can; for GPUs.",
         "LLAMA_ARG_BACKEND_SAMPLING",
-        notice="sampling runs on the CPU, through the library's own samplers",
     ),
 )

@@ -12,6 +12,7 @@ from api.settings.arguments import Values, read_arguments, read_environment
 from api.settings.demo_model import find_demo_model
 from api.settings.flags import SettingsError
 from llamactypes.engine.config import EngineConfig
+from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
 
 __all__ = ("Settings", "SettingsError")
@@ -88,7 +89,6 @@ class Settings:
     offline: bool = False
     cont_batching: bool = True
     cache_idle_slots: bool = False
-    backend_sampling: bool = False
 
     # -- only for ``run`` --
     prompt: str | None = None
@@ -154,6 +154,10 @@ class Settings:
         engine = EngineConfig(**{**_threads_chosen(given), "model_path": path})
         if engine.n_parallel == 0:
             raise SettingsError("--parallel 0: give 1 or more, or -1 to choose")
+        try:
+            engine = engine.resolved()
+        except ContextError as error:
+            raise SettingsError(str(error)) from None
         workers = _n_workers(self, engine.n_slots)
         room = workers - _SPARE_THREADS - engine.n_slots
         queue = room if self.queue_size < 0 else min(self.queue_size, room)

@@ -10,6 +10,7 @@ from typing import Protocol
 from llamactypes.batch import Batch
 from llamactypes.context import AbortFlag, Context
 from llamactypes.cpus import usable_cpus
+from llamactypes.engine.backend_sampling import BackendSampling
 from llamactypes.engine.logprobs import top_logprobs
 from llamactypes.engine.plan import Chunk, Plan, PromptProbs, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
@@ -95,20 +96,24 @@ class LlamaRunner:
         self._abort = AbortFlag()
         context.set_abort(self._abort)
         self._samplers: dict[int, SamplerChain] = {}
+        self._backend_sampling = BackendSampling(context, self._samplers)
         self._prompt_chunks: list[tuple[Chunk, int]] = []
 
     def attach(self, sequence: Sequence, sampler: SamplerChain) -> None:
         """See `Runner.attach`."""
         self._samplers[sequence.id] = sampler
+        self._backend_sampling.attach(sequence)
 
     def detach(self, sequence: Sequence) -> None:
         """See `Runner.detach`."""
+        self._backend_sampling.detach(sequence)
         sampler = self._samplers.pop(sequence.id, None)
         if sampler is not None:
             sampler.close()
 
     def run(self, plan: Plan) -> list[Sampled]:
         """See `Runner.run`."""
+        self._backend_sampling.prepare(plan)
         rows = self._fill(plan)
         try:
             self._context.decode(self._batch)
