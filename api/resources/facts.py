@@ -76,6 +76,7 @@ def props_reply(
     tool_use_template: str | None,
     capabilities: dict[str, bool],
     endpoints: dict[str, bool],
+    is_deterministic: bool,
 ) -> dict[str, Any]:
     """Return ``GET /props``.
 
@@ -87,6 +88,7 @@ def props_reply(
         tool_use_template: Source of the variant used with tools, if there is one.
         capabilities: What the template understands.
         endpoints: Which optional routes are on.
+        is_deterministic: Whether an answer depends on its request alone.
     """
     props = {
         "default_generation_settings": {
@@ -106,6 +108,7 @@ def props_reply(
         "bos_token": info.bos_token,
         "eos_token": info.eos_token,
         "build_info": info.library,
+        "deterministic": is_deterministic,
         "is_sleeping": False,
         "cors_proxy_enabled": False,
     }

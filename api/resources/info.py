@@ -84,6 +84,7 @@ class Props(Resource):
                 "endpoint_metrics": False,
                 "ui": False,
             },
+            is_deterministic=settings.engine.deterministic,
         )
         send_json(resp, reply)
 

@@ -10,6 +10,7 @@ from llamactypes.engine import ModelInfo
 __all__ = ("ready_lines", "size_text")
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_DETERMINISTIC = "            deterministic: one request in each decode"
 _DOCS = "docs/ in the source tree; every flag: llamactypes serve --help"
 
 
@@ -23,6 +24,7 @@ def ready_lines(info: ModelInfo, settings: Settings, urls: Sequence[str]) -> lis
         f"{count_text(info.n_params)} parameters",
         f"  slots     {info.n_slots}, context {info.n_ctx_slot} tokens each "
         f"({info.n_ctx} in all), up to {settings.engine.queue_size} requests waiting",
+        *([_DETERMINISTIC] if settings.engine.deterministic else []),
         f"  compute   {info.n_threads} thread(s); devices: "
         f"{', '.join(info.devices) or 'none'}",
         f"  library   {info.library}",

@@ -341,6 +341,14 @@ _CONTEXT = section(
         commands=_SERVE,
     ),
     switch(
+        "--deterministic",
+        "engine.deterministic",
+        "The same request gives the same answer whatever else runs: one request at a "
+        "time, prompts in pieces of --ubatch-size, of which others reuse whole ones; "
+        "slower. Instead of --cache-ram and --prefill-gap-ms.",
+        "LLAMA_ARG_DETERMINISTIC",
+    ),
+    switch(
         "--cache-idle-slots",
         "cache_idle_slots",
         "Save idle slots to the prompt cache in host memory.",

@@ -53,6 +53,7 @@ def test_props_shows_defaults_template_and_model(make_api):
     assert props["chat_template_caps"]["supports_system_role"] is True
     assert "chat_template_tool_use" not in props
     assert props["endpoint_slots"] is False
+    assert props["deterministic"] is False
 
 
 def test_props_cannot_be_posted_unless_enabled(make_api):

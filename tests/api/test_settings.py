@@ -272,6 +272,21 @@ def test_names_and_variables_are_unique() -> None:
     assert len(variables) == len(set(variables))
 
 
+def test_deterministic_mode_decides_what_goes_with_it() -> None:
+    engine = settings("--deterministic --parallel 2").engine
+    assert (engine.is_unified, engine.cache_ram_mib, engine.swa_full) == (
+        False,
+        0,
+        True,
+    )
+    assert settings(LLAMA_ARG_DETERMINISTIC="1").engine.deterministic
+
+
+@pytest.mark.parametrize("flag", ["--kv-unified", "--context-shift"])
+def test_what_deterministic_mode_cannot_have_is_refused(flag: str) -> None:
+    assert f"leave out {flag}" in refusal(f"--deterministic {flag}")
+
+
 def test_no_flag_is_both_supported_and_refused() -> None:
     names = {name for flag in FLAGS for name in flag.names + flag.negative}
     assert not names & set(UNSUPPORTED)
