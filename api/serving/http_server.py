@@ -14,6 +14,7 @@ from waitress import wasyncore
 from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, create_server
 
+from api.serving.dispatcher import LaneDispatcher, control_test
 from api.serving.refusals import BODY_SLACK_BYTES, Channel
 from api.settings import Settings
 
@@ -28,6 +29,7 @@ _SWEEP_S = 1.0
 _CONNECTION_LIMIT = 4096
 _OTHER_FILES = 256
 _HIGH_WATERMARK_BYTES = 1 << 20
+_CONTROL_THREADS = 4
 
 
 class HttpServer:
@@ -44,7 +46,11 @@ class HttpServer:
         self._sweep_at = 0.0
         self._map: dict[int, Any] = {}
         self._server = create_server(
-            app, map=self._map, sockets=self._sockets, **_adjustments(settings)
+            app,
+            map=self._map,
+            sockets=self._sockets,
+            _dispatcher=_dispatcher(settings),
+            **_adjustments(settings),
         )
         self._listeners = [
             entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)
@@ -128,6 +134,15 @@ def _connection_limit() -> int:
         soft = wanted if hard < 0 else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return _CONNECTION_LIMIT if soft < 0 else max(16, soft - _OTHER_FILES)
+
+
+def _dispatcher(settings: Settings) -> LaneDispatcher:
+    """Return the lanes; as many may wait for a worker as there are workers."""
+    n_work = settings.n_http_threads
+    is_control = control_test(settings.api_prefix)
+    return LaneDispatcher(
+        is_control, n_control=_CONTROL_THREADS, n_work=n_work, n_line=n_work
+    )
 
 
 def _adjustments(settings: Settings) -> dict[str, Any]:

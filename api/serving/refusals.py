@@ -14,6 +14,7 @@ __all__ = ("BODY_SLACK_BYTES", "Channel")
 
 BODY_SLACK_BYTES = 1 << 20
 """waitress lets this much more in than the app, which has the better words for it."""
+_RETRY_AFTER_S = "1"
 
 
 class _Refusal(ErrorTask):
@@ -26,6 +27,8 @@ class _Refusal(ErrorTask):
         self.status = f"{error.code} {error.reason}"
         body = dumps_bytes(ErrorReply(error.code, self._message(error)).body())
         self.response_headers = [("Content-Type", JSON_TYPE)]
+        if error.code == 429:
+            self.response_headers.append(("Retry-After", _RETRY_AFTER_S))
         self.set_close_on_finish()
         self.content_length = len(body)
         self.write(body)
@@ -40,6 +43,11 @@ class _Refusal(ErrorTask):
                 limit = settings.max_request_header_size
                 return (
                     f"the request's headers are too large; the limit is {limit} bytes"
+                )
+            case 429:
+                return (
+                    "the server is busy: too many requests wait for a worker; "
+                    "try again later"
                 )
             case 500:
                 return "internal server error; see the log"
