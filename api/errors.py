@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import falcon
@@ -34,6 +34,7 @@ from llamactypes.errors import (
 __all__ = (
     "JSON_TYPE",
     "ClientGone",
+    "ContextLengthExceeded",
     "ErrorReply",
     "GenerationCancelled",
     "NotAuthorized",
@@ -74,6 +75,10 @@ class ClientGone(Exception):  # noqa: N818 - not an error: the reader left
 
 class GenerationCancelled(Exception):  # noqa: N818 - what happened, not what failed
     """The generation was ended from outside before it was complete."""
+
+
+class ContextLengthExceeded(PromptTooLong):
+    """A prompt that is too long, on a route that speaks OpenAI's language."""
 
 
 class NotAuthorized(Exception):  # noqa: N818 - a refusal
@@ -174,6 +179,12 @@ def _too_long(error: Any) -> ErrorReply:
     )
 
 
+def _context_length(error: Any) -> ErrorReply:
+    # OpenAI's SDKs show `code` as `error.code`, and programs wait for this word.
+    reply = _too_long(error)
+    return replace(reply, extra={**reply.extra, "code": "context_length_exceeded"})
+
+
 def _overloaded(error: Any) -> ErrorReply:
     wait_s = str(max(1, math.ceil(error.retry_after_s)))
     return ErrorReply(429, str(error), headers={"Retry-After": wait_s})
@@ -210,6 +221,7 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
     (InvalidRequest, _invalid),
     (MessageError, _message),
     (NotAuthorized, _unauthorized),
+    (ContextLengthExceeded, _context_length),
     (PromptTooLong, _too_long),
     (EngineOverloaded, _overloaded),
     (EngineLoading, _loading),

@@ -16,9 +16,16 @@ from api.protocol.reply import (
     total_timings,
     total_usage,
 )
-from llamactypes.engine.request import Delta, Result, TokenProbs
+from llamactypes.engine.request import Delta, FinishReason, Result, TokenProbs
 
-__all__ = ("CompletionStream", "completion_reply", "read_echo", "refuse_legacy")
+__all__ = (
+    "CompletionStream",
+    "EchoedStream",
+    "completion_reply",
+    "completion_stream",
+    "read_echo",
+    "refuse_legacy",
+)
 
 _BEST_OF = Integer(("best_of",), 1)
 
@@ -29,8 +36,6 @@ def refuse_legacy(body: Body) -> None:
         raise NotSupported("suffix", "text is only generated at the end")
     if _BEST_OF.read(body, 1) > 1:
         raise NotSupported("best_of", "every completion is returned; use n")
-    if read_echo(body) and body.get("logprobs"):
-        raise NotSupported("echo", "with logprobs: the prompt has none")
 
 
 def read_echo(body: Body) -> bool:
@@ -42,7 +47,7 @@ def completion_reply(facts: ReplyFacts, choices: Sequence[Choice]) -> dict[str, 
     """Return the ``text_completion`` object of all choices."""
     results = [choice.result for choice in choices]
     reply = {
-        "choices": [_choice(facts, choice) for choice in choices],
+        "choices": [_choice(facts, choices, choice) for choice in choices],
         "created": facts.created,
         "model": facts.model,
         "system_fingerprint": facts.fingerprint,
@@ -56,17 +61,53 @@ def completion_reply(facts: ReplyFacts, choices: Sequence[Choice]) -> dict[str, 
     return reply
 
 
-def _choice(facts: ReplyFacts, choice: Choice) -> dict[str, Any]:
+def _choice(
+    facts: ReplyFacts, choices: Sequence[Choice], choice: Choice
+) -> dict[str, Any]:
     logprobs = None
-    if facts.options.sampling.n_probs:
-        shape = LegacyLogprobs(facts.options.post_sampling_probs)
-        logprobs = shape.encode(choice.text_probs)
+    if facts.options.prompt_logprobs:
+        # The first choice of a prompt has the prompt's probabilities for all of them.
+        first = choices[choice.index - choice.index % facts.options.n_choices]
+        logprobs = _with_echo(facts, choice, first.prompt_probs)
+    elif facts.options.sampling.n_probs:
+        logprobs = _shape(facts).encode(choice.text_probs)
     return {
         "text": facts.echo(choice.index) + choice.text,
         "index": choice.index,
         "logprobs": logprobs,
         "finish_reason": finish_reason(choice.result),
     }
+
+
+def _with_echo(
+    facts: ReplyFacts, choice: Choice, prompt_probs: Sequence[TokenProbs]
+) -> dict[str, Any]:
+    shape = _shape(facts)
+    echo = facts.echoes[choice.index // facts.options.n_choices]
+    lists = shape.encode_echo(echo, prompt_probs)
+    probs = choice.probs if _has_all(choice.result) else choice.text_probs
+    for key, values in shape.encode(probs).items():
+        lists[key] += values
+    return lists
+
+
+def _has_all(result: Result) -> bool:
+    """Whether the lists of an echo hold the tokens without text, too.
+
+    Harnesses cut the generated tokens off by their number: the one that ends the text
+    must be there. A stop sequence was asked for as text, and is cut off as text.
+    """
+    return result.finish is not FinishReason.STOP_WORD
+
+
+def _shape(facts: ReplyFacts) -> LegacyLogprobs:
+    return LegacyLogprobs(facts.options.post_sampling_probs)
+
+
+def completion_stream(facts: ReplyFacts) -> CompletionStream | EchoedStream:
+    """Return what formats the stream of a request."""
+    stream = CompletionStream(facts)
+    return EchoedStream(facts, stream) if facts.options.prompt_logprobs else stream
 
 
 class CompletionStream:
@@ -98,10 +139,21 @@ class CompletionStream:
             chunk["choices"][0]["logprobs"] = self._shape(index).encode(held)
         return [self._timed(chunk, delta)]
 
+    def echo(self, index: int, prompt_probs: Sequence[TokenProbs]) -> dict[str, Any]:
+        """Return the chunk with a choice's prompt, before all others of the choice."""
+        chunk = self._chunk(index, self._echo_once(index))
+        echo = self._facts.echoes[index // self._facts.options.n_choices]
+        shape = self._shape(index)
+        chunk["choices"][0]["logprobs"] = shape.encode_echo(echo, prompt_probs)
+        return chunk
+
     def finish(self, index: int, result: Result) -> list[dict[str, Any]]:
         """Return the chunk that ends a choice; the last one carries the usage."""
         self._results[index] = result
         chunk = self._chunk(index, self._echo_once(index), finish_reason(result))
+        held = self._held.pop(index, [])
+        if held and self._facts.options.prompt_logprobs and _has_all(result):
+            chunk["choices"][0]["logprobs"] = self._shape(index).encode(held)
         if len(self._results) == self._n_expected:
             results = [self._results[index] for index in sorted(self._results)]
             chunk["usage"] = total_usage(results, self._facts.options.n_choices)
@@ -117,8 +169,7 @@ class CompletionStream:
         return self._facts.echo(index)
 
     def _shape(self, index: int) -> LegacyLogprobs:
-        is_prob = self._facts.options.post_sampling_probs
-        return self._shapes.setdefault(index, LegacyLogprobs(is_prob))
+        return self._shapes.setdefault(index, _shape(self._facts))
 
     def _timed(self, chunk: dict[str, Any], delta: Delta) -> dict[str, Any]:
         if self._facts.options.timings_per_token:
@@ -143,3 +194,60 @@ class CompletionStream:
             "object": "text_completion",
             "id": self._facts.id,
         }
+
+
+class EchoedStream:
+    """Sends each choice's prompt with its logprobs before anything else of the choice.
+
+    One choice of each prompt has them: the others wait for it. One reader's thread.
+    """
+
+    ends_with_done = True
+
+    def __init__(self, facts: ReplyFacts, stream: CompletionStream) -> None:
+        n_prompts = len(facts.prompts)
+        self._facts = facts
+        self._stream = stream
+        self._probs: list[list[TokenProbs]] = [[] for _ in range(n_prompts)]
+        self._waiting: list[list[tuple[int, Delta | Result]]] = [
+            [] for _ in range(n_prompts)
+        ]
+        self._is_sent = [False] * n_prompts
+
+    def delta(self, index: int, delta: Delta) -> list[dict[str, Any]]:
+        """Return the chunks for one increment, and those that waited for it."""
+        if delta.progress is not None:
+            return self._stream.delta(index, delta)
+        prompt = index // self._facts.options.n_choices
+        if delta.prompt_probs:
+            self._probs[prompt] += delta.prompt_probs
+        else:
+            self._waiting[prompt].append((index, delta))
+        return self._ready(prompt)
+
+    def finish(self, index: int, result: Result) -> list[dict[str, Any]]:
+        """Return the chunks that end a choice, unless it waits for its prompt."""
+        prompt = index // self._facts.options.n_choices
+        self._waiting[prompt].append((index, result))
+        return self._ready(prompt)
+
+    def _ready(self, prompt: int) -> list[dict[str, Any]]:
+        """Return what may be sent of the choices of a prompt now."""
+        if len(self._probs[prompt]) < len(self._facts.prompts[prompt]) - 1:
+            return []
+        chunks: list[dict[str, Any]] = []
+        if not self._is_sent[prompt]:
+            self._is_sent[prompt] = True
+            n_choices, probs = self._facts.options.n_choices, self._probs[prompt]
+            first = prompt * n_choices
+            chunks += [
+                self._stream.echo(index, probs)
+                for index in range(first, first + n_choices)
+            ]
+        for index, each in self._waiting[prompt]:
+            if isinstance(each, Result):
+                chunks += self._stream.finish(index, each)
+            else:
+                chunks += self._stream.delta(index, each)
+        self._waiting[prompt].clear()
+        return chunks

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
+from api.protocol.echo import Echo
 from llamactypes.engine.request import TokenProbs
 
 __all__ = ("LegacyLogprobs", "native_probs", "token_text")
@@ -84,28 +86,70 @@ class LegacyLogprobs:
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
     )
 
-    def encode(self, probs: Iterable[TokenProbs]) -> dict[str, Any]:
+    def encode(self, probs: Iterable[TokenProbs]) -> dict[str, list[Any]]:
         """Return ``{tokens, token_logprobs, top_logprobs, text_offset}``."""
-        result: dict[str, list[Any]] = {
-            "tokens": [],
-            "token_logprobs": [],
-            "top_logprobs": [],
-            "text_offset": [],
-        }
+        lists = _no_tokens()
         for each in probs:
-            result["tokens"].append(_legacy_text(each.piece))
-            result["token_logprobs"].append(self._value(each.value))
-            result["top_logprobs"].append(
-                {_legacy_text(p): self._value(v) for _, p, v in reversed(each.top)}
-            )
-            result["text_offset"].append(self.offset)
+            lists["tokens"].append(_legacy_text(each.piece))
+            lists["token_logprobs"].append(self._value(each.value))
+            lists["top_logprobs"].append(_rivals(each, self._value))
+            lists["text_offset"].append(self.offset)
             self.offset += len(self._decoder.decode(each.piece))
-        return result
+        return lists
+
+    def encode_echo(self, echo: Echo, probs: Sequence[TokenProbs]) -> dict[str, Any]:
+        """Return the lists of a prompt; to be called first.
+
+        Args:
+            echo: What the client sent.
+            probs: Of the whole prompt from its second token on; raw logprobs.
+        """
+        self.offset = len(echo.text)
+        lists = _no_tokens()
+        if not echo.pieces:
+            return lists
+        first = echo.n_before
+        shown = probs[first : first + len(echo.pieces) - 1]
+        lists["tokens"] = [_legacy_text(piece) for piece in echo.pieces]
+        # Nothing is said of the first one, as OpenAI does, also where BOS precedes it.
+        lists["token_logprobs"] = [None, *(_logprob(each.value) for each in shown)]
+        lists["top_logprobs"] = [None, *(_rivals(each, _logprob) for each in shown)]
+        lists["text_offset"] = _offsets(echo)
+        return lists
 
     def _value(self, value: float) -> float:
         if self.is_prob:
             return math.log(value) if value > 0.0 else _LOWEST
         return _logprob(value)
+
+
+def _no_tokens() -> dict[str, list[Any]]:
+    return {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
+
+
+def _rivals(each: TokenProbs, spell: Callable[[float], float]) -> dict[str, float]:
+    """Return text to value, best first; of tokens with the same text the best.
+
+    The chosen token is always among them (OpenAI): last when it is not among the best.
+    """
+    rivals: dict[str, float] = {}
+    for _, piece, value in (*each.top, (each.token, each.piece, each.value)):
+        rivals.setdefault(_legacy_text(piece), spell(value))
+    return rivals
+
+
+def _offsets(echo: Echo) -> list[int]:
+    """Return where each piece begins in the text of the echo.
+
+    Some vocabularies put a blank before a text: it belongs to the first token, and is
+    no part of the text.
+    """
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    lengths = [len(decode(piece)) for piece in echo.pieces]
+    joined = b"".join(echo.pieces).decode("utf-8", "replace")
+    n_put_before = len(joined) - len(echo.text) if joined.endswith(echo.text) else 0
+    starts = accumulate(lengths[:-1], initial=-n_put_before)
+    return [min(max(0, start), len(echo.text)) for start in starts]
 
 
 def _legacy_text(piece: bytes) -> str:

@@ -77,6 +77,8 @@ class CompletionOptions:
     post_sampling_probs: bool = False
     response_fields: tuple[str, ...] = ()
     special: bool = False
+    prompt_logprobs: bool = False
+    """Logprobs of the prompts, too: with the first choice of each."""
 
     def requests(self, prompts: list[tuple[int, ...]]) -> list[GenerationRequest]:
         """Return the generations to submit: every choice of every prompt, in order.
@@ -85,6 +87,8 @@ class CompletionOptions:
             InvalidRequest: The probabilities asked for would not fit any memory.
         """
         self._check_probs(len(prompts))
+        if self.prompt_logprobs:
+            self._check_prompt_probs(sum(map(len, prompts)))
         return [
             self._request(tokens, choice)
             for tokens in prompts
@@ -104,6 +108,15 @@ class CompletionOptions:
                 f"tokens may have {_MANY_PROBS}",
             )
 
+    def _check_prompt_probs(self, n_tokens: int) -> None:
+        n_probs = self.sampling.n_probs
+        if n_tokens * n_probs > _MAX_PROBS_TOTAL:
+            raise InvalidRequest.field(
+                "n_probs",
+                f"{n_probs} alternatives for each of {n_tokens} prompt tokens are more "
+                f"than {_MAX_PROBS_TOTAL}; ask for fewer, or send fewer prompts",
+            )
+
     def _request(self, tokens: tuple[int, ...], choice: int) -> GenerationRequest:
         return GenerationRequest(
             prompt_tokens=tokens,
@@ -121,6 +134,9 @@ class CompletionOptions:
             post_sampling_probs=self.post_sampling_probs,
             return_progress=self.return_progress and self.stream,
             special_pieces=self.special,
+            prompt_probs=(
+                self.sampling.n_probs if self.prompt_logprobs and choice == 0 else None
+            ),
         )
 
 

@@ -9,7 +9,14 @@ from api.protocol.fields import Body, json_type
 from api.protocol.invalid import InvalidRequest
 from api.protocol.sampling_fields import Tokenizer
 
-__all__ = ("PromptVocab", "detokenize", "read_prompts", "tokenize_mixed", "with_bos")
+__all__ = (
+    "PromptVocab",
+    "detokenize",
+    "given_prompts",
+    "read_prompts",
+    "tokenize_mixed",
+    "with_bos",
+)
 
 _SHAPES = (
     '"prompt" elements must be a string, a list of tokens, a JSON object containing '
@@ -43,16 +50,23 @@ def read_prompts(body: Body, vocab: PromptVocab) -> list[tuple[int, ...]]:
     Raises:
         InvalidRequest: ``prompt`` is absent, empty or of no known shape.
     """
+    return [_tokens_of(prompt, vocab) for prompt in given_prompts(body)]
+
+
+def given_prompts(body: Body) -> list[Any]:
+    """Return every prompt as the client wrote it: a list without tokens holds several.
+
+    Raises:
+        InvalidRequest: ``prompt`` is absent or empty.
+    """
     prompt = body.get("prompt")
     if prompt is None:
         raise InvalidRequest('"prompt" is required', "prompt")
-    if isinstance(prompt, list) and not any(_is_token(item) for item in prompt):
-        prompts = [_tokens_of(item, vocab) for item in prompt]
-    else:
-        prompts = [_tokens_of(prompt, vocab)]
-    if not prompts:
+    if not isinstance(prompt, list) or any(_is_token(item) for item in prompt):
+        return [prompt]
+    if not prompt:
         raise InvalidRequest('"prompt" must not be empty', "prompt")
-    return prompts
+    return prompt
 
 
 def with_bos(text: str, vocab: PromptVocab) -> list[int]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.protocol.echo import Echo
 from api.protocol.options import CompletionOptions
 from llamactypes.engine.request import Delta, FinishReason, Result, Timings, TokenProbs
 
@@ -45,8 +46,8 @@ class ReplyFacts:
     eog_tokens: Sequence[int] = ()
     n_top_shown: int | None = None
     """Alternatives that chat shows for each token; None: all."""
-    echoes: Sequence[str] = ()
-    """For each prompt, text that its choices begin with; none: nothing."""
+    echoes: Sequence[Echo] = ()
+    """For each prompt, what its choices begin with; none: nothing."""
 
     def prompt_text(self, index: int) -> str:
         """Return the prompt of a choice with its special tokens."""
@@ -58,7 +59,7 @@ class ReplyFacts:
 
     def echo(self, index: int) -> str:
         """Return the text that a choice begins with."""
-        return self.echoes[index // self.options.n_choices] if self.echoes else ""
+        return self.echoes[index // self.options.n_choices].text if self.echoes else ""
 
 
 @dataclass(slots=True)
@@ -73,6 +74,8 @@ class Choice:
     """Of every token."""
     text_probs: list[TokenProbs] = field(default_factory=list)
     """Of the tokens that became text: no end-of-generation token, no stop sequence."""
+    prompt_probs: list[TokenProbs] = field(default_factory=list)
+    """Of the prompt's tokens from the second on, when they were asked for."""
 
     @staticmethod
     def of(index: int, deltas: Sequence[Delta], result: Result) -> Choice:
@@ -82,6 +85,7 @@ class Choice:
         for delta in deltas:
             choice.tokens += delta.tokens
             choice.probs += delta.probs
+            choice.prompt_probs += delta.prompt_probs
             pending += delta.probs
             if delta.text:
                 choice.text_probs += pending

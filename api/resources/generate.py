@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import falcon
 
 from api import sse
+from api.errors import ContextLengthExceeded
 from api.protocol.chat import ChatStream, chat_reply
 from api.protocol.completion import (
-    CompletionStream,
     completion_reply,
+    completion_stream,
     read_echo,
     refuse_legacy,
 )
 from api.protocol.conversation import read_conversation, read_logprobs
+from api.protocol.echo import Echo, read_echoes
 from api.protocol.fields import boolean
 from api.protocol.invalid import InvalidRequest
 from api.protocol.native import NativeStream, native_reply
@@ -29,6 +32,7 @@ from api.streams.client import Client
 from api.streams.event_stream import EventStream, StreamFormat
 from api.streams.reader import Reader, collect, wait_started
 from llamactypes.engine import Generation
+from llamactypes.errors import PromptTooLong
 
 __all__ = ("ChatCompletion", "NativeCompletion", "TextCompletion")
 
@@ -44,7 +48,7 @@ class _Shape:
 
 
 _NATIVE = _Shape(native_reply, NativeStream, shows_prompt=True)
-_TEXT = _Shape(completion_reply, CompletionStream)
+_TEXT = _Shape(completion_reply, completion_stream)
 _CHAT = _Shape(chat_reply, ChatStream)
 
 
@@ -56,7 +60,7 @@ class _Generating(Resource):
         body: dict[str, Any],
         prompts: Sequence[tuple[int, ...]],
         *,
-        echoes: Sequence[str] = (),
+        echoes: Sequence[Echo] = (),
         n_top_shown: int | None = None,
     ) -> ReplyFacts:
         context = self._context
@@ -114,6 +118,15 @@ def _check_count(n_requests: int, limit: int) -> None:
         )
 
 
+@contextmanager
+def _openai_codes() -> Iterator[None]:
+    """Give an error the code that OpenAI's API has a word for."""
+    try:
+        yield
+    except PromptTooLong as error:
+        raise ContextLengthExceeded(error.n_prompt_tokens, error.n_ctx) from error
+
+
 def _start_stream(
     resp: falcon.Response,
     generations: list[Generation],
@@ -146,19 +159,19 @@ class TextCompletion(_Generating):
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Complete every prompt."""
+        with _openai_codes():
+            self._complete(req, resp)
+
+    def _complete(self, req: falcon.Request, resp: falcon.Response) -> None:
         body = self._read_json(req)
         refuse_legacy(body)
         vocab = self._context.prompt_vocab
         prompts = read_prompts(body, vocab)
-        echoes: list[str] = []
-        if read_echo(body):
-            given = body["prompt"]
-            echoes = (
-                [given]
-                if isinstance(given, str)
-                else [detokenize(prompt, vocab) for prompt in prompts]
-            )
+        echoes = read_echoes(body, prompts, vocab) if read_echo(body) else ()
         facts = self._facts(body, prompts, echoes=echoes)
+        if echoes and facts.options.sampling.n_probs:
+            options = replace(facts.options, prompt_logprobs=True)
+            facts = replace(facts, options=options)
         self._respond(req, resp, facts, _TEXT)
 
 
@@ -167,6 +180,10 @@ class ChatCompletion(_Generating):
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer a conversation."""
+        with _openai_codes():
+            self._answer(req, resp)
+
+    def _answer(self, req: falcon.Request, resp: falcon.Response) -> None:
         body, n_top = read_logprobs(self._read_json(req))
         context = self._context
         conversation = read_conversation(body, context.chat_defaults)
@@ -175,5 +192,5 @@ class ChatCompletion(_Generating):
         facts = self._facts(body, (), n_top_shown=n_top)
         text = context.prompts.render(conversation)
         prompt = tuple(with_bos(text, context.prompt_vocab))
-        echo = (conversation.prefill or "",) if is_echoed else ()
+        echo = (Echo(conversation.prefill or ""),) if is_echoed else ()
         self._respond(req, resp, replace(facts, prompts=(prompt,), echoes=echo), _CHAT)

@@ -56,6 +56,34 @@ def test_a_too_long_prompt_names_both_numbers(make_api):
     assert error["param"] == "prompt"
 
 
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/completion", 400),
+        ("/v1/completions", "context_length_exceeded"),
+        ("/v1/chat/completions", "context_length_exceeded"),
+        ("/chat/completions", "context_length_exceeded"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("length", [300, 100_000])  # refused by the engine; unread
+def test_a_too_long_prompt_has_openais_code_on_openais_routes(
+    api, path, code, stream, length
+):
+    text = "a" * length
+    prompt = (
+        {"messages": [{"role": "user", "content": text}]}
+        if "chat" in path
+        else {"prompt": text}
+    )
+    reply = api.post(path, {**prompt, "stream": stream})
+    error = reply.json["error"]
+    assert (reply.status_code, error["code"]) == (400, code)
+    assert error["type"] == "exceed_context_size_error"
+    assert error["n_prompt_tokens"] >= error["n_ctx"] == 256
+    assert api.engine.generations == []
+
+
 def test_an_overloaded_server_says_when_to_come_back(make_api):
     reply = refused(make_api, EngineOverloaded("busy", 2.5))
     assert reply.headers["retry-after"] == "3"

@@ -61,7 +61,6 @@ def test_echo_of_tokens_is_their_text(api):
     [
         {"suffix": "end"},
         {"best_of": 2},
-        {"echo": True, "logprobs": 1},
         {"grammar": "root ::= x"},
         {"response_format": {"type": "json_object"}},
     ],
@@ -125,7 +124,11 @@ def test_logprobs_have_the_legacy_shape(make_api):
     assert reply["choices"][0]["logprobs"] == {
         "tokens": ["bytes:\\xf0\\x9f", "bytes:\\x98\\x80", "a"],
         "token_logprobs": [-1.0, -2.0, -3.0],
-        "top_logprobs": [{"a": -0.5, "b": -1.5}] * 3,
+        "top_logprobs": [
+            {"a": -0.5, "b": -1.5, "bytes:\\xf0\\x9f": -1.0},
+            {"a": -0.5, "b": -1.5, "bytes:\\x98\\x80": -2.0},
+            {"a": -0.5, "b": -1.5},
+        ],
         "text_offset": [0, 0, 1],
     }
 

@@ -39,6 +39,7 @@ __all__ = (
     "make_info",
     "make_settings",
     "progress_delta",
+    "prompt_delta",
     "result",
     "text_deltas",
     "token_probs",
@@ -119,6 +120,19 @@ def delta(text: str, tokens: Sequence[int] = (), **changes: Any) -> Delta:
 
 def progress_delta(total: int, cache: int, processed: int) -> Delta:
     return delta("", progress=Progress(total, cache, processed, 1.5), n_decoded=0)
+
+
+def prompt_delta(
+    request: GenerationRequest, start: int = 1, end: int = 1 << 31
+) -> Delta:
+    """Return minus its position as the logprob of each prompt token in a range."""
+    tokens = request.prompt_tokens
+    probs = tuple(
+        TokenProbs(token, FakeVocab().piece(token), -float(i), ())
+        for i, token in enumerate(tokens)
+        if start <= i < end
+    )
+    return delta("", n_decoded=0, prompt_probs=probs)
 
 
 def text_deltas(text: str) -> list[Delta]:
@@ -242,5 +256,7 @@ class FakeEngine:
 def _scripted(text: str, request: GenerationRequest) -> tuple[list[Delta], Result]:
     text = text if request.max_tokens < 0 else text[: request.max_tokens]
     deltas = text_deltas(text)
+    if request.prompt_probs is not None:
+        deltas.insert(0, prompt_delta(request))
     n_prompt = len(request.prompt_tokens)
     return deltas, result(n_decoded=len(deltas), n_prompt=n_prompt)
