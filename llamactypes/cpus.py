@@ -3,37 +3,121 @@
 from __future__ import annotations
 
 import os
+import platform
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ("cgroup_cpu_quota", "default_thread_count", "usable_cpus")
+__all__ = (
+    "CpuLoad",
+    "cgroup_cpu_quota",
+    "cpu_limit",
+    "cpu_name",
+    "default_thread_count",
+    "physical_cores",
+    "usable_cpus",
+)
+
+_LEAST_SPAN_S = 0.05
+"""The kernel counts a CPU's time in steps of 10 ms."""
 
 
 def default_thread_count() -> int:
-    """Return how many inference threads to use when nobody said: all cores but one.
+    """Return how many threads to compute with when nothing else is known.
 
-    Counts physical cores within this process's affinity and its control group's quota:
-    ggml's threads spin at barriers, so that one busy neighbour on a shared core, or a
-    quota used up by spinning, slows every step.
+    All physical cores but one, within this process's affinity and its control group's
+    quota: ggml's threads spin at barriers, so that one busy neighbour on a shared core,
+    or a quota used up by spinning, slows every step.
     """
+    return max(1, min(cpu_limit(), physical_cores()) - 1)
+
+
+def cpu_limit() -> int:
+    """Return how many CPUs this process can keep busy: affinity and quota."""
     quota = cgroup_cpu_quota()
-    limits = [usable_cpus(), _physical_cores()]
-    if quota is not None:
-        limits.append(int(quota))
-    return max(1, min(limits) - 1)
+    usable = usable_cpus()
+    return usable if quota is None else max(1, min(usable, int(quota)))
 
 
 def usable_cpus() -> int:
     """Return the number of CPUs this process may run on."""
+    return len(_affinity())
+
+
+def _affinity() -> frozenset[int]:
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
 
 
-def _physical_cores() -> int:
+def cpu_name() -> str:
+    """Return the processor's name, as good as the system knows it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass  # no Linux: the answer below is less precise, not wrong
+    return platform.processor() or platform.machine()
+
+
+class CpuLoad:
+    """How busy others keep the CPUs that this process may use, since a moment."""
+
+    def __init__(self, stat: Path = Path("/proc/stat")) -> None:
+        """Begin to measure now."""
+        self._stat = stat
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin to measure anew."""
+        self._cpus = _affinity()
+        self._busy_s = self._read()
+        self._own_s = time.process_time()
+        self._started = time.monotonic()
+
+    @property
+    def span_s(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self._started
+
+    def others(self) -> float | None:
+        """Return the CPUs that others kept busy on average, such as 0.9.
+
+        None when that is unknown: no Linux, or too short a time for the kernel's clock.
+        """
+        span_s, busy_s = self.span_s, self._read()
+        if span_s < _LEAST_SPAN_S or busy_s is None or self._busy_s is None:
+            return None
+        own_s = time.process_time() - self._own_s
+        return max(0.0, (busy_s - self._busy_s - own_s) / span_s)
+
+    def _read(self) -> float | None:
+        """Return the seconds that our CPUs have been busy, or None."""
+        try:
+            lines = self._stat.read_text(encoding="ascii").splitlines()
+            fields = [line.split() for line in lines if line.startswith("cpu")]
+            ticks = sum(_busy_ticks(one) for one in fields if _is_of(one, self._cpus))
+            return ticks / os.sysconf("SC_CLK_TCK")
+        except (OSError, ValueError):
+            return None
+
+
+def _is_of(fields: list[str], cpus: frozenset[int]) -> bool:
+    number = fields[0].removeprefix("cpu")
+    return number.isdigit() and int(number) in cpus
+
+
+def _busy_ticks(fields: list[str]) -> int:
+    """Add user, nice, system, irq, softirq and steal; idle and iowait are free."""
+    return sum(int(fields[index]) for index in (1, 2, 3, 6, 7, 8))
+
+
+def physical_cores() -> int:
     """Count cores by their topology; hardware threads of one core count once."""
     cores = set()
-    for cpu in range(os.cpu_count() or 1):
+    for cpu in _affinity():
         folder = f"/sys/devices/system/cpu/cpu{cpu}/topology"
         try:
             with open(f"{folder}/thread_siblings_list", encoding="ascii") as file:

@@ -33,6 +33,7 @@ PURE_ENGINE = tuple(
         "state_cache",
         "stop_strings",
         "text_stream",
+        "thread_watch",
         "timings",
     )
 )

@@ -44,7 +44,9 @@ class EngineConfig:
     kv_unified: bool | None = None
     """One KV buffer shared by all slots; None: only when `n_parallel` is -1."""
     n_threads: int | None = None
+    """Threads that compute one token; None: what is measured to be best."""
     n_threads_batch: int | None = None
+    """Threads that compute many; None: as `n_threads`, or measured when that is."""
     type_k: str = "f16"
     type_v: str = "f16"
     flash_attn: str = "auto"
@@ -142,6 +144,11 @@ class ModelInfo:
     """Build of the native library, such as ``b11549-86a2835``."""
     devices: tuple[str, ...]
     n_threads: int
+    """Threads that compute one token, at this moment."""
+    n_threads_batch: int = 1
+    """Threads that compute many, at this moment."""
+    threads_source: str = "default"
+    """Why so many: "asked", "measured", "cached", "default", or "adapted" later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,8 @@ class Engine:
         """Facts about the model; raises like `submit` before it is loaded."""
         if self._info is None:
             raise self._refusal()
-        return self._info
+        loaded = self._loaded
+        return self._info if loaded is None else loaded.info
 
     @property
     def vocab(self) -> Vocab:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Protocol
 
 from llamactypes import legacy_template, runtime
 from llamactypes.adapter import LoraAdapter
 from llamactypes.context import Context, ContextParams
+from llamactypes.cpus import CpuLoad
 from llamactypes.engine.config import EngineConfig, ModelInfo
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.engine.runner import LlamaRunner, Runner
+from llamactypes.engine.thread_choice import choose_threads, warn_of_too_many
+from llamactypes.engine.thread_keeper import ThreadKeeper
 from llamactypes.errors import ContextError
 from llamactypes.model import Model, ModelParams
 from llamactypes.sampling import SamplerChain
@@ -38,7 +42,7 @@ class LoadedModel(Protocol):
 
     @property
     def info(self) -> ModelInfo:
-        """Facts that do not change."""
+        """Facts; only the numbers of threads may change."""
 
     @property
     def n_batch(self) -> int:
@@ -71,6 +75,7 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
         ModelLoadError: The model file; `ModelLoadCancelled` when `progress` said no.
         ContextError: The context's parameters.
     """
+    load = CpuLoad()
     with ExitStack() as undo:
         runtime.acquire_backend(config.library)
         undo.callback(runtime.release_backend)
@@ -88,7 +93,9 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
             context.set_adapters(adapters)
         if config.warmup:
             context.warm_up()
-        loaded = LlamaModel(config, model, context)
+        warn_of_too_many(config)
+        keeper = ThreadKeeper(context, choose_threads(context, config, load), load)
+        loaded = LlamaModel(config, model, context, keeper)
         undo.pop_all()
     return loaded
 
@@ -96,15 +103,36 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
 class LlamaModel:
     """A model, its one context and the runner over it."""
 
-    def __init__(self, config: EngineConfig, model: Model, context: Context) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        model: Model,
+        context: Context,
+        keeper: ThreadKeeper,
+    ) -> None:
         self._model = model
         self._context = context
+        self._keeper = keeper
         n_swa = 0 if config.swa_full else model.n_swa
         self.runner = LlamaRunner(context, model.vocab, n_swa)
         self.vocab = model.vocab
         self.n_batch = context.n_batch
         self.can_shift = context.memory.can_shift
         self.info = _model_info(config, model, context)
+        self._use_threads()
+        keeper.on_change = self._use_threads
+
+    def _use_threads(self) -> None:
+        """Let the runner and the facts follow a change of threads."""
+        n, n_batch = self._keeper.counts
+        is_watching = self._keeper.is_watching
+        self.runner.use_threads(max(n, n_batch), self._keeper if is_watching else None)
+        self.info = replace(
+            self.info,
+            n_threads=n,
+            n_threads_batch=n_batch,
+            threads_source=self._keeper.source,
+        )
 
     def make_sampler(self, request: GenerationRequest) -> SamplerChain:
         """See `LoadedModel.make_sampler`."""

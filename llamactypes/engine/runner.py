@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -15,6 +16,7 @@ from llamactypes.engine.logprobs import top_logprobs
 from llamactypes.engine.plan import Chunk, Plan, PromptProbs, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
 from llamactypes.engine.sequence import Sequence
+from llamactypes.engine.thread_keeper import ThreadKeeper
 from llamactypes.errors import StateError
 from llamactypes.sampling import SamplerChain
 from llamactypes.state import restore_sequence, save_sequence
@@ -90,14 +92,23 @@ class LlamaRunner:
         self._is_unified = context.params.kv_unified
         self._has_pending_copies = False
         self._batch = Batch(context.n_batch)
-        # Not more threads than CPUs: those that compute spin while they wait.
-        self._n_helpers = min(_MOST_HELPERS, usable_cpus() - context.n_threads)
+        self._keeper: ThreadKeeper | None = None
+        self._n_helpers = 0
+        self.use_threads(context.n_threads)
         self._pool = ThreadPoolExecutor(_MOST_HELPERS, "llamactypes-sampler")
         self._abort = AbortFlag()
         context.set_abort(self._abort)
         self._samplers: dict[int, SamplerChain] = {}
         self._backend_sampling = BackendSampling(context, self._samplers)
         self._prompt_chunks: list[tuple[Chunk, int]] = []
+
+    def use_threads(self, n: int, keeper: ThreadKeeper | None = None) -> None:
+        """Sample beside `n` threads that compute; tell `keeper` of decodes from now on.
+
+        Not more threads than CPUs: those that compute spin while they wait.
+        """
+        self._n_helpers = min(_MOST_HELPERS, usable_cpus() - n)
+        self._keeper = keeper
 
     def attach(self, sequence: Sequence, sampler: SamplerChain) -> None:
         """See `Runner.attach`."""
@@ -115,6 +126,7 @@ class LlamaRunner:
         """See `Runner.run`."""
         self._backend_sampling.prepare(plan)
         rows = self._fill(plan)
+        started = time.perf_counter()
         try:
             self._context.decode(self._batch)
         finally:
@@ -122,6 +134,8 @@ class LlamaRunner:
             # comes late aborts the next decode, which is then simply planned again.
             self._abort.clear()
             self._has_pending_copies = False
+        if self._keeper is not None:
+            self._keeper.note(plan, time.perf_counter() - started)
         return self._sample_all(rows)
 
     def _fill(self, plan: Plan) -> list[tuple[Sequence, int]]:
