@@ -16,6 +16,7 @@ from typing import Any
 
 from llamactypes.cpus import usable_cpus
 from llamactypes.engine import EngineConfig, GenerationRequest, ModelInfo
+from llamactypes.engine.checkpoints import MemoryTraits
 from llamactypes.engine.runner import LlamaRunner
 
 __all__ = ("Device", "FakeLoaded")
@@ -143,9 +144,9 @@ class FakeLoaded:
     def __init__(self, device: Device, n_ctx_slot: int = 4096) -> None:
         context: Any = _Context(device)
         self.vocab: Any = _Vocab()
-        self.runner = LlamaRunner(context, self.vocab, 0)
+        self.runner = LlamaRunner(context, self.vocab)
         self.n_batch = context.n_batch
-        self.can_shift = True
+        self.memory = MemoryTraits()
         self.n_ctx_slot = n_ctx_slot
         self.info: ModelInfo
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from llamactypes import _native_log
 from llamactypes import bindings as C  # noqa: N812
@@ -27,44 +27,71 @@ __all__ = (
 )
 
 
-def save_sequence(context: Context, seq_id: int) -> bytes:
+def save_sequence(
+    context: Context, seq_id: int, *, partial: bool = False
+) -> bytearray:
     """Return the state of a sequence. The context's owning thread calls this.
+
+    Args:
+        context: Where the sequence is.
+        seq_id: Which one.
+        partial: Only what cannot be rolled back: recurrent states, and the cells of
+            layers with a sliding window. It is restored into a sequence that still has
+            the rest.
 
     Raises:
         StateError: The library could not write it.
         ValueError: No such sequence.
 
-    C: llama.h `llama_state_seq_get_data`.
+    C: llama.h `llama_state_seq_get_data_ext`.
     """
     _check(context, seq_id)
-    size = C.llama_state_seq_get_size(context.raw, seq_id)
-    buffer = (ctypes.c_uint8 * size)()
+    flags = _flags(partial)
+    size = C.llama_state_seq_get_size_ext(context.raw, seq_id, flags)
+    # PERF: written in place. A ctypes array and a copy of it took 13 ms for 7 MB, not 2.
+    data = bytearray(size)
     with _native_log.collect_problems() as problems:
-        written = C.llama_state_seq_get_data(context.raw, buffer, size, seq_id)
+        written = C.llama_state_seq_get_data_ext(
+            context.raw, _pointer(data), size, seq_id, flags
+        )
     if not 0 < written <= size:
         raise StateError(
             f"sequence {seq_id} cannot be saved: {_native_log.reason(problems)}"
         )
-    return bytes(memoryview(buffer)[:written])
+    del data[written:]
+    return data
 
 
-def restore_sequence(context: Context, seq_id: int, data: bytes) -> None:
+def restore_sequence(
+    context: Context,
+    seq_id: int,
+    data: bytes | bytearray,
+    *,
+    partial: bool = False,
+) -> None:
     """Replace a sequence by a saved state. The context's owning thread calls this.
+
+    Args:
+        context: Where the sequence will be.
+        seq_id: Which one.
+        data: From `save_sequence`, with the same `partial`.
+        partial: Replace only what cannot be rolled back.
 
     Raises:
         StateError: The data is damaged, does not fit this model, or finds no room; the
             sequence is then empty.
         ValueError: No such sequence.
 
-    C: llama.h `llama_state_seq_set_data`.
+    C: llama.h `llama_state_seq_set_data_ext`.
     """
     _check(context, seq_id)
-    buffer = (ctypes.c_uint8 * len(data)).from_buffer_copy(data) if data else None
     with (
         _native_log.collect_problems() as problems,
         _native_log.expecting_problems(_always),  # they go into the exception
     ):
-        read = C.llama_state_seq_set_data(context.raw, buffer, len(data), seq_id)
+        read = C.llama_state_seq_set_data_ext(
+            context.raw, _pointer(data), len(data), seq_id, _flags(partial)
+        )
     if read != len(data) or not read:
         context.memory.seq_rm(seq_id)
         raise StateError(
@@ -137,6 +164,17 @@ def restore_sequence_file(
 def _check(context: Context, seq_id: int) -> None:
     context.check_owner()
     context.memory.check(seq_id)
+
+
+def _flags(partial: bool) -> int:
+    return int(C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY) if partial else 0
+
+
+def _pointer(data: bytes | bytearray) -> Any:
+    """Return the address of `data`'s own bytes, as the library takes it."""
+    if isinstance(data, bytearray):
+        return (ctypes.c_uint8 * len(data)).from_buffer(data)
+    return ctypes.cast(ctypes.c_char_p(data), ctypes.POINTER(ctypes.c_uint8))
 
 
 def _always() -> bool:

@@ -17,6 +17,7 @@ BINDINGS = "llamactypes.bindings"
 PURE_ENGINE = tuple(
     f"llamactypes.engine.{name}"
     for name in (
+        "checkpoints",
         "config",
         "deterministic",
         "histogram",

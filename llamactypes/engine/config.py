@@ -75,6 +75,10 @@ class EngineConfig:
     0: no limit."""
     cache_ram_mib: int = 8192
     """Limit of conversations kept in RAM when their slot is taken; -1: none, 0: off."""
+    n_ctx_checkpoints: int = 32
+    """Most checkpoints of one conversation, for memory that cannot be cut; 0: none."""
+    checkpoint_min_step: int = 8192
+    """Tokens of a long prompt from one checkpoint to the next; 0: one per decode."""
     queue_size: int = 1024
     """Most requests that may wait for a slot."""
     orphan_timeout_s: float = 0.0

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from llamactypes.engine.checkpoints import CheckpointPolicy, newest
 from llamactypes.engine.config import EngineConfig
 from llamactypes.engine.deterministic import Turns
 from llamactypes.engine.generation import Generation
@@ -16,6 +17,7 @@ from llamactypes.engine.loader import LoadedModel
 from llamactypes.engine.metrics import Meter
 from llamactypes.engine.pace import Pace
 from llamactypes.engine.plan import Admission, Event, Plan
+from llamactypes.engine.prefix_cache import Slot
 from llamactypes.engine.request import FinishReason
 from llamactypes.engine.scheduler import Scheduler
 from llamactypes.engine.sequence import Sequence
@@ -56,16 +58,21 @@ class Core:
             loaded.n_batch,
             n_kv=info.n_ctx if config.is_unified else None,
             similarity=config.slot_prompt_similarity,
-            context_shift=config.context_shift and loaded.can_shift,
+            context_shift=config.context_shift and loaded.memory.can_shift,
             n_keep_extra=int(loaded.vocab.add_bos),
             cache_bytes=_mib(config.cache_ram_mib),
             n_rows=_most_rows(info.n_vocab),
             turns=_turns(config, loaded.n_batch, info.n_vocab),
+            memory=loaded.memory,
+            checkpoints=CheckpointPolicy(
+                config.n_ctx_checkpoints, config.checkpoint_min_step, config.n_ubatch
+            ),
         )
-        if config.context_shift and not loaded.can_shift:
+        if config.context_shift and not loaded.memory.can_shift:
             logger.warning("this model's memory cannot be shifted: no context shift")
         self.interruptible: frozenset[int] = frozenset()
         """Ids of those for whose end the running decode is worth losing."""
+        self._memory = loaded.memory
         self._runner = loaded.runner
         self._meter = meter
         self._on_end = on_end
@@ -123,7 +130,7 @@ class Core:
         self._deliver()
         if not plan.chunks:
             return
-        self.interruptible = _interruptible(plan)
+        self.interruptible = self._interruptible(plan)
         started = time.perf_counter()
         try:
             # Whoever cancels sets its mark first and looks at `interruptible` then; we
@@ -144,11 +151,25 @@ class Core:
         self._meter.count_gaps(plan, now)
         events = self.scheduler.apply_prompt_probs(prompt_probs)
         events += self.scheduler.apply(plan, sampled, now)
+        self._make_checkpoints(plan)
         self._meter.count(plan, len(sampled), now - started, now)
         n_prompt = plan.n_tokens - plan.n_generating
         self._pace.note(plan.n_generating, n_prompt, now - started)
         for event in events:
             self._post(event)
+
+    def _interruptible(self, plan: Plan) -> frozenset[int]:
+        """Return the sequences for whose end a decode is worth losing: long prompts.
+
+        A recurrent state is lost with the decode: then only those that are alone in it.
+        """
+        if self._memory.is_recurrent and len(plan.chunks) > 1:
+            return frozenset()
+        return frozenset(
+            chunk.sequence.id
+            for chunk in plan.chunks
+            if chunk.n_tokens >= _INTERRUPTIBLE_TOKENS
+        )
 
     def _has_cancelled(self, plan: Plan) -> bool:
         return any(
@@ -166,7 +187,7 @@ class Core:
         admissions = self.scheduler.begin()
         for admission in admissions:
             if admission.replaced is not None:
-                self._keep(admission.slot.id, admission.replaced)
+                self._keep(admission.slot, admission.replaced)
         # Copies last: until the next decode the runner cannot save or load beside them.
         for admission in sorted(admissions, key=lambda one: one.source is not None):
             self._begin(admission)
@@ -174,20 +195,29 @@ class Core:
     def _begin(self, admission: Admission) -> None:
         """Put the prefix into the slot, wherever it comes from."""
         slot, n_cached = admission.slot.id, admission.n_cached
+        back = admission.checkpoint
         if admission.saved is not None:
-            kept = self._runner.load(slot, admission.saved.data, n_cached)
+            kept = self._runner.load(slot, admission.saved.data, n_cached, back)
             self.scheduler.state_cache.drop(admission.saved)
         elif admission.source is not None:
-            kept = self._runner.share(admission.source.id, slot, n_cached)
+            kept = self._runner.share(admission.source.id, slot, n_cached, back)
         else:
-            kept = self._runner.forget(slot, n_cached)
+            kept = self._runner.forget(slot, n_cached, back)
         self._post(self.scheduler.start(admission, kept, time.perf_counter()))
         self._meter.count_cached(kept)
 
-    def _keep(self, slot: int, tokens: list[int]) -> None:
-        data = self._runner.save(slot)
+    def _keep(self, slot: Slot, tokens: list[int]) -> None:
+        data = self._runner.save(slot.id)
         if data is not None:
-            self.scheduler.state_cache.put(SavedState(tokens, data))
+            saved = SavedState(tokens, data, slot.checkpoints)
+            self.scheduler.state_cache.put(saved)
+
+    def _make_checkpoints(self, plan: Plan) -> None:
+        for sequence in self.scheduler.due_checkpoints(plan):
+            assert sequence.slot is not None
+            data = self._runner.save_partial(sequence.slot)
+            if data is not None:
+                self.scheduler.add_checkpoint(sequence, data)
 
     def _make_room(self) -> None:
         slot, event = self.scheduler.make_room()
@@ -195,12 +225,19 @@ class Core:
         self._post(event)
 
     def _resync(self, plan: Plan) -> None:
-        """After an interrupted decode, believe the library about what is computed."""
+        """After an interrupted decode, believe the library about what is computed.
+
+        But not about recurrent states, whose positions run ahead of an aborted decode.
+        """
         for chunk in plan.chunks:
-            slot = chunk.sequence.slot
+            sequence, slot = chunk.sequence, chunk.sequence.slot
             assert slot is not None
-            keep = self.scheduler.resync(chunk.sequence, self._runner.n_computed(slot))
-            self.scheduler.resync(chunk.sequence, self._runner.forget(slot, keep))
+            found = self._runner.n_computed(slot)
+            if self._memory.is_recurrent:
+                found = min(found, chunk.start)
+            keep = self.scheduler.resync(sequence, found)
+            back = newest(sequence.checkpoints, keep)
+            self.scheduler.resync(sequence, self._runner.forget(slot, keep, back))
 
     def rest(self) -> None:
         """Deliver what is left, and compare the books with the library's.
@@ -259,12 +296,3 @@ def _most_rows(n_vocab: int) -> int:
 
 def _mib(limit: int) -> int:
     return limit << 20 if limit > 0 else limit
-
-
-def _interruptible(plan: Plan) -> frozenset[int]:
-    """Return the sequences for whose end a decode is worth losing: long prompts."""
-    return frozenset(
-        chunk.sequence.id
-        for chunk in plan.chunks
-        if chunk.n_tokens >= _INTERRUPTIBLE_TOKENS
-    )

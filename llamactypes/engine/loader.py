@@ -12,6 +12,7 @@ from llamactypes import legacy_template, runtime
 from llamactypes.adapter import LoraAdapter
 from llamactypes.context import Context, ContextParams
 from llamactypes.cpus import CpuLoad
+from llamactypes.engine.checkpoints import MemoryTraits
 from llamactypes.engine.config import EngineConfig, ModelInfo
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.engine.runner import LlamaRunner, Runner
@@ -49,8 +50,8 @@ class LoadedModel(Protocol):
         """Most tokens in one decode."""
 
     @property
-    def can_shift(self) -> bool:
-        """Whether positions in the memory can be moved."""
+    def memory(self) -> MemoryTraits:
+        """What the context's memory can do."""
 
     def make_sampler(self, request: GenerationRequest) -> SamplerChain:
         """Build a request's samplers, its prompt accepted. Any thread."""
@@ -113,11 +114,14 @@ class LlamaModel:
         self._model = model
         self._context = context
         self._keeper = keeper
-        n_swa = 0 if config.swa_full else model.n_swa
-        self.runner = LlamaRunner(context, model.vocab, n_swa)
+        self.memory = MemoryTraits(
+            n_swa=0 if config.swa_full else model.n_swa,
+            is_recurrent=model.is_recurrent or model.is_hybrid,
+            can_shift=context.memory.can_shift,
+        )
+        self.runner = LlamaRunner(context, model.vocab, self.memory)
         self.vocab = model.vocab
         self.n_batch = context.n_batch
-        self.can_shift = context.memory.can_shift
         self.info = _model_info(config, model, context)
         self._use_threads()
         keeper.on_change = self._use_threads

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from llamactypes.engine.checkpoints import Checkpoint, Checkpoints, newest
 from llamactypes.engine.prefix_cache import Slot
 from llamactypes.engine.request import Delta, Result, TokenProbs
 from llamactypes.engine.sequence import Sequence
@@ -29,13 +30,24 @@ class Admission:
     sequence: Sequence
     slot: Slot
     n_cached: int
-    """Tokens of the prefix."""
+    """Tokens of the prefix that are the prompt's."""
     source: Slot | None = None
     """Where to copy the prefix from; None: it lies in the slot already."""
     saved: SavedState | None = None
     """A state kept in RAM to load instead."""
     replaced: list[int] | None = None
     """Tokens whose state is worth keeping in RAM before the slot is changed."""
+    checkpoints: Checkpoints = ()
+    """Of whoever computed the prefix."""
+    n_sure: int = 0
+    """Tokens of the prefix that the memory can go back to for sure."""
+    n_shared: int = 0
+    """Most tokens of the prompt that anybody has computed."""
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """Where to go back to when the memory cannot be cut at `n_cached`."""
+        return newest(self.checkpoints, self.n_cached)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llamactypes.engine.checkpoints import Checkpoints
 from llamactypes.engine.prefix_length import common_prefix_length
 from llamactypes.engine.sequence import Sequence
 
@@ -11,7 +12,15 @@ __all__ = ("Slot", "SlotTable")
 class Slot:
     """A reusable place for one live sequence; between two it keeps its KV cache."""
 
-    __slots__ = ("id", "last_request", "last_used", "n_trusted", "sequence", "tokens")
+    __slots__ = (
+        "checkpoints",
+        "id",
+        "last_request",
+        "last_used",
+        "n_trusted",
+        "sequence",
+        "tokens",
+    )
 
     def __init__(self, id: int) -> None:
         self.id = id
@@ -20,6 +29,8 @@ class Slot:
         """Tokens in the KV cache while idle; stale while a sequence lives here."""
         self.n_trusted: int | None = None
         """While idle: how many of them may be reused; None: all."""
+        self.checkpoints: Checkpoints = ()
+        """While idle: see `Checkpoint`."""
         self.last_used = -1
         self.last_request: Sequence | None = None
 
@@ -31,6 +42,13 @@ class Slot:
             return min(shared, sequence.n_reusable)
         return self.own_prefix(tokens)
 
+    @property
+    def computed(self) -> tuple[int, Checkpoints]:
+        """How many tokens are computed here, live or idle, and their checkpoints."""
+        if self.sequence is not None:
+            return self.sequence.n_computed, self.sequence.checkpoints
+        return len(self.tokens), self.checkpoints
+
     def own_prefix(self, tokens: list[int]) -> int:
         """Return the same for what lay here before its present sequence begins."""
         shared = common_prefix_length(self.tokens, tokens)
@@ -40,6 +58,7 @@ class Slot:
         """Note that nothing is in the KV cache here any more."""
         self.tokens = []
         self.n_trusted = None
+        self.checkpoints = ()
 
 
 class SlotTable:
@@ -90,15 +109,6 @@ class SlotTable:
                 best, best_length = slot, length
         return best
 
-    def longest_prefix(self, tokens: list[int]) -> tuple[Slot | None, int]:
-        """Return the slot, live or idle, that has computed most of `tokens`."""
-        best, best_length = None, 0
-        for slot in self.slots:
-            length = slot.prefix(tokens)
-            if length > best_length:
-                best, best_length = slot, length
-        return best, best_length
-
     def release(self, slot: Slot) -> None:
         """Take the slot back from its sequence; what was computed stays as cache."""
         sequence = slot.sequence
@@ -107,6 +117,7 @@ class SlotTable:
         if sequence.is_entered:
             slot.tokens = sequence.tokens[: sequence.n_computed]
             slot.n_trusted = sequence.n_trusted
+            slot.checkpoints = sequence.checkpoints
         slot.sequence = None
         self._clock += 1
         slot.last_used = self._clock

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
+from llamactypes.engine.checkpoints import Checkpoints, MemoryTraits
 from llamactypes.engine.plan import Admission
 from llamactypes.engine.prefix_cache import Slot, SlotTable
 from llamactypes.engine.prefix_length import common_prefix_length
 from llamactypes.engine.sequence import Sequence
-from llamactypes.engine.state_cache import StateCache
+from llamactypes.engine.state_cache import SavedState, StateCache
 
 __all__ = ("PrefixFinder",)
 
@@ -20,13 +22,30 @@ _MIN_SAVED = 64
 """Shorter states are computed again sooner than looked for."""
 
 
+class _Prefix(NamedTuple):
+    """Computed tokens that begin as a prompt does, and who has them."""
+
+    n_sure: int = 0
+    n_common: int = 0
+    checkpoints: Checkpoints = ()
+    source: Slot | None = None
+    saved: SavedState | None = None
+
+
 class PrefixFinder:
     """Looks into the slots, live and idle, and into the states kept in RAM."""
 
-    def __init__(self, slots: SlotTable, states: StateCache, cut: int = 1) -> None:
+    def __init__(
+        self,
+        slots: SlotTable,
+        states: StateCache,
+        memory: MemoryTraits,
+        cut: int = 1,
+    ) -> None:
         """Look for prefixes whose length is a multiple of `cut`."""
         self._slots = slots
         self._states = states
+        self._memory = memory
         self._cut = cut
 
     def best(self, sequence: Sequence, slot: Slot) -> Admission:
@@ -34,17 +53,52 @@ class PrefixFinder:
         tokens, limit = sequence.tokens, sequence.n_skippable
         if not sequence.request.cache_prompt or limit <= 0:
             return Admission(sequence, slot, 0, replaced=self._replaced(slot, 0))
-        own = self._whole(min(slot.own_prefix(tokens), limit))
-        source, shared = self._slots.longest_prefix(tokens)
-        saved, kept = self._states.best(tokens)
-        shared, kept = self._whole(min(shared, limit)), self._whole(min(kept, limit))
-        if saved is not None and kept - max(own, shared) >= _MIN_GAIN:
-            replaced = self._replaced(slot, 0)
-            return Admission(sequence, slot, kept, saved=saved, replaced=replaced)
-        if source is not None and shared - own >= _MIN_GAIN:
-            replaced = self._replaced(slot, 0)
-            return Admission(sequence, slot, shared, source, replaced=replaced)
-        return Admission(sequence, slot, own, replaced=self._replaced(slot, own))
+        own = self._own(slot, tokens, limit)
+        shared = max(self._of_slots(tokens, limit), key=_worth)
+        saved = max(self._of_states(tokens, limit), key=_worth, default=_NOTHING)
+        best = own
+        if saved.n_sure - max(own.n_sure, shared.n_sure) >= _MIN_GAIN:
+            best = saved
+        elif shared.n_sure - own.n_sure >= _MIN_GAIN:
+            best = shared
+        return Admission(
+            sequence,
+            slot,
+            best.n_common,
+            best.source,
+            best.saved,
+            self._replaced(slot, own.n_sure if best is own else 0),
+            best.checkpoints,
+            best.n_sure,
+            max(own.n_common, shared.n_common, saved.n_common),
+        )
+
+    def _own(self, slot: Slot, tokens: list[int], limit: int) -> _Prefix:
+        n_common, n_held = slot.own_prefix(tokens), len(slot.tokens)
+        return self._prefix(min(n_common, limit), n_held, slot.checkpoints)
+
+    def _of_slots(self, tokens: list[int], limit: int) -> Iterator[_Prefix]:
+        for slot in self._slots.slots:
+            n_common = min(slot.prefix(tokens), limit)
+            yield self._prefix(n_common, *slot.computed, source=slot)
+
+    def _of_states(self, tokens: list[int], limit: int) -> Iterator[_Prefix]:
+        for state in self._states:
+            n_common = min(common_prefix_length(state.tokens, tokens), limit)
+            n_held, checkpoints = len(state.tokens), state.checkpoints
+            yield self._prefix(n_common, n_held, checkpoints, saved=state)
+
+    def _prefix(
+        self,
+        n_common: int,
+        n_held: int,
+        checkpoints: Checkpoints,
+        source: Slot | None = None,
+        saved: SavedState | None = None,
+    ) -> _Prefix:
+        n_common = self._whole(n_common)
+        n_sure = self._memory.n_reusable(n_common, n_held, checkpoints)
+        return _Prefix(n_sure, n_common, checkpoints, source, saved)
 
     def _whole(self, n_tokens: int) -> int:
         return n_tokens - n_tokens % self._cut
@@ -86,7 +140,14 @@ class PrefixFinder:
             length = self._whole(length)
             if length > best_length and length > other.n_computed:
                 best, best_length = other, length
-        available = self.best(sequence, slot).n_cached
+        available = self.best(sequence, slot).n_sure
         if best is None or best_length - available < _MIN_WAIT:
             return None, 0
         return best, best_length
+
+
+_NOTHING = _Prefix()
+
+
+def _worth(prefix: _Prefix) -> tuple[int, int]:
+    return prefix.n_sure, prefix.n_common

@@ -12,6 +12,7 @@ from llamactypes.batch import Batch
 from llamactypes.context import AbortFlag, Context
 from llamactypes.cpus import usable_cpus
 from llamactypes.engine.backend_sampling import BackendSampling
+from llamactypes.engine.checkpoints import Checkpoint, MemoryTraits
 from llamactypes.engine.logprobs import top_logprobs
 from llamactypes.engine.plan import Chunk, Plan, PromptProbs, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
@@ -52,16 +53,34 @@ class Runner(Protocol):
     def prompt_probs(self) -> list[PromptProbs]:
         """Return the logprobs of prompts that the last run's plan asked for."""
 
-    def forget(self, slot: int, start: int) -> int:
-        """Drop a slot's tokens from `start` on; return how many really remain."""
+    def forget(self, slot: int, start: int, back: Checkpoint | None = None) -> int:
+        """Drop a slot's tokens from `start` on; return how many really remain.
 
-    def share(self, source: int, slot: int, n_tokens: int) -> int:
-        """Replace a slot's tokens by the first of another's; return how many it got."""
+        Memory that cannot be cut there goes `back` to a checkpoint before, or loses
+        everything.
+        """
 
-    def save(self, slot: int) -> bytes | None:
+    def share(
+        self, source: int, slot: int, n_tokens: int, back: Checkpoint | None = None
+    ) -> int:
+        """Replace a slot's tokens by the first of another's; return how many it got.
+
+        `back` is a checkpoint of the source.
+        """
+
+    def save(self, slot: int) -> bytearray | None:
         """Return a slot's state; None when it cannot be had."""
 
-    def load(self, slot: int, data: bytes, n_tokens: int) -> int:
+    def save_partial(self, slot: int) -> bytearray | None:
+        """Return what cannot be rolled back of it, for a checkpoint; None as above."""
+
+    def load(
+        self,
+        slot: int,
+        data: bytes | bytearray,
+        n_tokens: int,
+        back: Checkpoint | None = None,
+    ) -> int:
         """Replace a slot's tokens by the first of a saved state; return how many."""
 
     def shift(self, shift: Shift) -> None:
@@ -77,18 +96,20 @@ class Runner(Protocol):
 class LlamaRunner:
     """The real runner, over libllama."""
 
-    def __init__(self, context: Context, vocab: Vocab, n_swa: int) -> None:
+    def __init__(
+        self, context: Context, vocab: Vocab, traits: MemoryTraits | None = None
+    ) -> None:
         """Take over `context`; the caller closes it after `close`.
 
         Args:
             context: Owned by the calling thread.
             vocab: Of the context's model.
-            n_swa: Sliding window in tokens; 0 when every token stays in the cache.
+            traits: What the context's memory can do; None: everything.
         """
         self._context = context
         self._memory = context.memory
         self._vocab = vocab
-        self._n_swa = n_swa
+        self._traits = traits or MemoryTraits()
         self._is_unified = context.params.kv_unified
         self._has_pending_copies = False
         self._batch = Batch(context.n_batch)
@@ -279,46 +300,86 @@ class LlamaRunner:
             token, piece(token), value, tuple((id, piece(id), v) for id, v in top)
         )
 
-    def forget(self, slot: int, start: int) -> int:
-        """See `Runner.forget`.
-
-        Recurrent memory cannot be cut, and a sliding window may have lost what the next
-        token needs: then everything goes and is computed again.
-        """
-        if start > 0:
-            oldest = self._memory.seq_pos_min(slot)
-            is_whole = 0 <= oldest <= max(0, start - self._n_swa)
-            if is_whole and self._memory.seq_rm(slot, start, -1):
-                return start
+    def forget(self, slot: int, start: int, back: Checkpoint | None = None) -> int:
+        """See `Runner.forget`."""
+        if start > 0 and self._cut(slot, start):
+            return start
+        if start > 0 and back is not None and self._go_back(slot, back):
+            return back.n_tokens
         self._memory.seq_rm(slot, -1, -1)
         return 0
 
-    def share(self, source: int, slot: int, n_tokens: int) -> int:
+    def _cut(self, slot: int, n_tokens: int) -> bool:
+        """Keep `n_tokens` of a slot; False when the next token would miss something.
+
+        Afterwards the slot may hold anything.
+        """
+        oldest, held = self._memory.seq_pos_min(slot), self.n_computed(slot)
+        if held < n_tokens:
+            return False
+        if self._traits.is_recurrent:
+            # The one state must be that after the last token, neither older nor newer.
+            is_whole = oldest + 1 == held == n_tokens
+        else:
+            window = max(0, self._traits.n_swa - 1)
+            is_whole = 0 <= oldest <= max(0, n_tokens - window)
+        return is_whole and self._memory.seq_rm(slot, n_tokens, -1)
+
+    def _go_back(self, slot: int, checkpoint: Checkpoint) -> bool:
+        try:
+            restore_sequence(self._context, slot, checkpoint.data, partial=True)
+        except StateError as error:
+            logger.warning("slot %d cannot go back to a checkpoint: %s", slot, error)
+            return False
+        # Ordinary cells beyond the checkpoint are still there.
+        self._memory.seq_rm(slot, checkpoint.n_tokens, -1)
+        return self._cut(slot, checkpoint.n_tokens)
+
+    def share(
+        self, source: int, slot: int, n_tokens: int, back: Checkpoint | None = None
+    ) -> int:
         """See `Runner.share`.
 
         One buffer: the cells are marked as the slot's, too. A buffer each: the library
         copies the whole sequence, and what is too much is dropped again. It copies when
-        the next decode begins; until then states are neither read nor written.
+        the next decode begins; until then states are neither read nor written, so where
+        a checkpoint may be needed the sequence is copied as a state instead.
         """
+        if not self._is_unified and not self._traits.can_cut:
+            data = self.save(source)
+            return 0 if data is None else self.load(slot, data, n_tokens, back)
         self._memory.seq_rm(slot, -1, -1)
         if self._is_unified:
             self._memory.seq_cp(source, slot, 0, n_tokens)
         else:
             self._memory.seq_cp(source, slot)
             self._has_pending_copies = True
-        return self.forget(slot, n_tokens)
+        return self.forget(slot, n_tokens, back)
 
-    def save(self, slot: int) -> bytes | None:
+    def save(self, slot: int) -> bytearray | None:
         """See `Runner.save`."""
+        return self._save(slot, partial=False)
+
+    def save_partial(self, slot: int) -> bytearray | None:
+        """See `Runner.save_partial`."""
+        return self._save(slot, partial=True)
+
+    def _save(self, slot: int, *, partial: bool) -> bytearray | None:
         if self._has_pending_copies:
             return None
         try:
-            return save_sequence(self._context, slot)
+            return save_sequence(self._context, slot, partial=partial)
         except StateError as error:
             logger.warning("slot %d cannot be kept in RAM: %s", slot, error)
             return None
 
-    def load(self, slot: int, data: bytes, n_tokens: int) -> int:
+    def load(
+        self,
+        slot: int,
+        data: bytes | bytearray,
+        n_tokens: int,
+        back: Checkpoint | None = None,
+    ) -> int:
         """See `Runner.load`."""
         if self._has_pending_copies:
             return self.forget(slot, 0)
@@ -328,7 +389,7 @@ class LlamaRunner:
         except StateError as error:
             logger.warning("slot %d cannot be restored from RAM: %s", slot, error)
             return self.forget(slot, 0)
-        return self.forget(slot, n_tokens)
+        return self.forget(slot, n_tokens, back)
 
     def shift(self, shift: Shift) -> None:
         """See `Runner.shift`."""

@@ -19,6 +19,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from llamactypes.engine.checkpoints import (
+    Checkpoint,
+    CheckpointPolicy,
+    MemoryTraits,
+    until,
+)
 from llamactypes.engine.config import SlotState
 from llamactypes.engine.deterministic import Turns
 from llamactypes.engine.plan import (
@@ -35,6 +41,7 @@ from llamactypes.engine.prefix_finder import PrefixFinder
 from llamactypes.engine.request import FinishReason
 from llamactypes.engine.sequence import Sequence, SequenceState
 from llamactypes.engine.state_cache import StateCache
+from llamactypes.engine.tiles import chunk_length, whole_tiles
 from llamactypes.errors import KVCacheFull, LlamaError
 
 __all__ = ("Scheduler",)
@@ -56,6 +63,8 @@ class Scheduler:
         cache_bytes: int = 0,
         n_rows: int = 256,
         turns: Turns | None = None,
+        memory: MemoryTraits | None = None,
+        checkpoints: CheckpointPolicy | None = None,
     ) -> None:
         """Create a scheduler without work.
 
@@ -70,6 +79,8 @@ class Scheduler:
             cache_bytes: Limit of states kept in RAM; -1: none, 0: keep nothing.
             n_rows: Most rows of logits in one plan for the logprobs of prompts.
             turns: Plans in deterministic mode.
+            memory: What the model's memory can do; None: everything.
+            checkpoints: For memory that cannot be cut.
         """
         if n_slots > n_batch:
             raise ValueError(f"{n_slots} slots do not fit a batch of {n_batch} tokens")
@@ -82,7 +93,12 @@ class Scheduler:
         self.state_cache = StateCache(cache_bytes)
         self._turns = turns
         cut = 1 if turns is None else turns.cut
-        self._prefixes = PrefixFinder(self.slots, self.state_cache, cut)
+        memory = memory or MemoryTraits()
+        self._prefixes = PrefixFinder(self.slots, self.state_cache, memory, cut)
+        self._memory = memory
+        self._checkpoints = checkpoints or CheckpointPolicy()
+        if memory.can_cut:
+            self._checkpoints = CheckpointPolicy()
         self._n_kv = n_kv
         self._context_shift = context_shift
         self._n_keep_extra = n_keep_extra
@@ -95,6 +111,7 @@ class Scheduler:
         """Queue a new sequence, behind all that wait."""
         if self._turns is not None:
             sequence.n_trusted = self._turns.n_reusable(sequence)
+        sequence.cuts = self._checkpoints.cuts(sequence.n_prompt)
         self.waiting.append(sequence)
 
     def cancel(self, sequence: Sequence) -> Event | None:
@@ -153,6 +170,8 @@ class Scheduler:
         sequence.waits_for, sequence.n_wanted = self._prefixes.awaited(
             sequence, slot, self.running
         )
+        if sequence.waits_for is not None and not self._memory.can_cut:
+            sequence.waits_for.cuts.append(sequence.n_wanted)
         self.running.append(sequence)
 
     def begin(self) -> list[Admission]:
@@ -169,6 +188,9 @@ class Scheduler:
         """Begin an admitted sequence of which `n_cached` tokens really are computed."""
         sequence = admission.sequence
         sequence.start(n_cached, now)
+        sequence.checkpoints = until(admission.checkpoints, n_cached)
+        # Where prompts went apart once, others will.
+        sequence.cuts.append(self._checkpoints.cut(admission.n_shared))
         admission.slot.empty()  # what it held is the sequence's now, or gone
         if not sequence.tokens:
             return self._finish(sequence, FinishReason.LENGTH, "")
@@ -206,6 +228,7 @@ class Scheduler:
         discard = min(max(discard, 0), max(0, n_left - 1))
         del sequence.tokens[keep : keep + discard]
         sequence.n_trusted = min(keep, sequence.n_trusted or keep)
+        sequence.checkpoints = ()
         sequence.n_computed -= discard
         sequence.truncated = True
         assert sequence.slot is not None
@@ -230,18 +253,22 @@ class Scheduler:
             if sequence.is_generating
         ]
         n_generating = len(chunks)
-        budget = self.n_batch - n_generating
+        room = budget = self.n_batch - n_generating
         if n_generating and n_prompt_max is not None:
-            budget = min(budget, n_prompt_max)
+            is_unified = self._n_kv is not None
+            n_max = whole_tiles(n_prompt_max, n_generating, is_unified=is_unified)
+            budget = min(budget, n_max)
         n_rows = self._n_rows
         for sequence in self.running:
             if budget <= 0:
                 break
             if sequence.is_generating or not sequence.is_entered:
                 continue
-            chunk = _prompt_chunk(sequence, budget, n_rows)
+            n_tokens = chunk_length(sequence.n_missing, budget, room)
+            chunk = _prompt_chunk(sequence, n_tokens, n_rows)
             if chunk.n_tokens:
                 chunks.append(chunk)
+            room -= chunk.n_tokens
             budget -= chunk.n_tokens
             n_rows -= len(chunk.prompt_rows)
         return Plan(tuple(chunks), n_generating)
@@ -279,6 +306,25 @@ class Scheduler:
         if sequence.request.return_progress:
             return Event(sequence, sequence.progress_delta(now))
         return None
+
+    def due_checkpoints(self, plan: Plan) -> list[Sequence]:
+        """Return whose memory should be copied now, after `apply`, as a checkpoint."""
+        if not self._checkpoints.n_max:
+            return []
+        return [chunk.sequence for chunk in plan.chunks if self._is_due(chunk)]
+
+    def _is_due(self, chunk: Chunk) -> bool:
+        sequence, end = chunk.sequence, chunk.start + chunk.n_tokens
+        if sequence.state is not SequenceState.RUNNING or end >= sequence.n_prompt:
+            return False
+        if end in sequence.cuts:
+            return True
+        return self._checkpoints.is_due(end, sequence.checkpoints)
+
+    def add_checkpoint(self, sequence: Sequence, data: bytes | bytearray) -> None:
+        """Remember a copy of what cannot be rolled back of a sequence's memory."""
+        new = Checkpoint(sequence.n_computed, data)
+        sequence.checkpoints = self._checkpoints.added(sequence.checkpoints, new)
 
     def _apply_token(self, sampled: Sampled, now: float) -> Event:
         sequence = sampled.sequence
@@ -364,6 +410,7 @@ class Scheduler:
         sequence.is_entered = False
         sequence.waits_for = None
         sequence.n_computed = 0
+        sequence.checkpoints = ()
         sequence.state = SequenceState.WAITING
         self.waiting.appendleft(sequence)
         self._hold_admission = True
@@ -376,6 +423,7 @@ class Scheduler:
             How many of them to keep: the last token is computed again for its logits.
         """
         sequence.n_computed = max(0, min(n_computed, sequence.n_skippable))
+        sequence.checkpoints = until(sequence.checkpoints, sequence.n_computed)
         return sequence.n_computed
 
     # -- looking in -----------------------------------------------------------------
@@ -420,7 +468,7 @@ class Scheduler:
 def _prompt_chunk(sequence: Sequence, budget: int, n_rows: int) -> Chunk:
     """Return the next part of a prompt: at most `budget` tokens, `n_rows` rows."""
     start = sequence.n_computed
-    n_tokens = min(sequence.n_missing, budget)
+    n_tokens = min(sequence.n_missing, sequence.n_until_cut, budget)
     rows = sequence.prompt_rows(start + n_tokens)
     if len(rows) > n_rows:
         rows = rows[:n_rows]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 
+from llamactypes.engine.checkpoints import Checkpoints
 from llamactypes.engine.request import (
     Delta,
     FinishReason,
@@ -41,6 +42,8 @@ class Sequence:
     __slots__ = (
         "_pending_probs",
         "_pending_tokens",
+        "checkpoints",
+        "cuts",
         "id",
         "is_entered",
         "n_cached",
@@ -77,6 +80,8 @@ class Sequence:
         self.n_prompt_computed = 0
         self.n_prompt_probs = 0
         self.n_trusted: int | None = None
+        self.checkpoints: Checkpoints = ()
+        self.cuts: list[int] = []
         self.waits_for: Sequence | None = None
         self.n_wanted = 0
         self.n_decoded = 0
@@ -116,6 +121,12 @@ class Sequence:
             return range(0)
         first = max(self.n_computed, self.n_prompt_probs)
         return range(first, max(first, min(end, self.n_prompt - 1)))
+
+    @property
+    def n_until_cut(self) -> int:
+        """Tokens up to the next of `cuts`, where a checkpoint is wished."""
+        ahead = (cut for cut in self.cuts if cut > self.n_computed)
+        return min(ahead, default=len(self.tokens)) - self.n_computed
 
     @property
     def n_reusable(self) -> int:

@@ -5,8 +5,10 @@ A conversation that comes back finds its tokens computed, at the price of a copy
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from llamactypes.engine.checkpoints import Checkpoints
 from llamactypes.engine.prefix_length import common_prefix_length
 
 __all__ = ("SavedState", "StateCache")
@@ -17,7 +19,13 @@ class SavedState:
     """The KV cache of `tokens`, as the library wrote it."""
 
     tokens: list[int]
-    data: bytes
+    data: bytes | bytearray
+    checkpoints: Checkpoints = ()
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the state and its checkpoints."""
+        return len(self.data) + sum(len(one.data) for one in self.checkpoints)
 
 
 class StateCache:
@@ -32,6 +40,9 @@ class StateCache:
     def __len__(self) -> int:
         return len(self._states)
 
+    def __iter__(self) -> Iterator[SavedState]:
+        return iter(self._states)
+
     @property
     def is_on(self) -> bool:
         """Whether anything is ever kept."""
@@ -44,7 +55,7 @@ class StateCache:
             if shared == len(other.tokens):
                 self.drop(other)
         self._states.append(state)
-        self.n_bytes += len(state.data)
+        self.n_bytes += state.n_bytes
         while 0 <= self._limit_bytes < self.n_bytes:
             self.drop(self._states[0])
 
@@ -52,13 +63,4 @@ class StateCache:
         """Forget a state; nothing happens when another has pushed it out."""
         if state in self._states:
             self._states.remove(state)
-            self.n_bytes -= len(state.data)
-
-    def best(self, tokens: list[int]) -> tuple[SavedState | None, int]:
-        """Return the state that holds most of `tokens`, and how many of them."""
-        best, best_length = None, 0
-        for state in self._states:
-            length = common_prefix_length(state.tokens, tokens)
-            if length > best_length:
-                best, best_length = state, length
-        return best, best_length
+            self.n_bytes -= state.n_bytes

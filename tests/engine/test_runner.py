@@ -16,7 +16,7 @@ from tests.support.builders import make_sequence
 def runner(tiny_model_path):
     params = ContextParams(n_ctx=1024, n_seq_max=4, n_threads=1)
     with Model(tiny_model_path) as model, Context(model, params) as context:
-        runner = LlamaRunner(context, model.vocab, 0)
+        runner = LlamaRunner(context, model.vocab)
         yield runner
         runner.close()
 
@@ -111,7 +111,7 @@ def sample_eight(runner, model, n_helpers: int, *, n_probs: int = 0) -> list[int
 def test_threads_that_help_sampling_choose_the_same_tokens(tiny_model_path, n_probs):
     params = ContextParams(n_ctx=2048, n_seq_max=8, n_threads=1)
     with Model(tiny_model_path) as model, Context(model, params) as context:
-        runner = LlamaRunner(context, model.vocab, 0)
+        runner = LlamaRunner(context, model.vocab)
         alone = sample_eight(runner, model, 0, n_probs=n_probs)
         assert sample_eight(runner, model, 1, n_probs=n_probs) == alone
         assert sample_eight(runner, model, 3, n_probs=n_probs) == alone

@@ -156,7 +156,7 @@ def test_oldest_state_goes_when_the_limit_is_reached():
     for n in range(3):
         cache.put(SavedState([n], b"1234"))
     assert (len(cache), cache.n_bytes) == (2, 8)
-    assert cache.best([0]) == (None, 0)
+    assert [state.tokens for state in cache] == [[1], [2]]
 
 
 def test_state_larger_than_the_limit_is_not_kept():
@@ -172,9 +172,12 @@ def test_state_replaces_those_it_contains():
     assert (len(cache), cache.n_bytes) == (1, 3)
 
 
-def test_best_state_holds_the_longest_prefix():
-    cache = StateCache(-1)
-    cache.put(SavedState([1, 2, 9], b""))
-    cache.put(SavedState([1, 2, 3, 8], b""))
-    state, length = cache.best([1, 2, 3, 4])
-    assert (state.tokens, length) == ([1, 2, 3, 8], 3)
+def test_loaded_state_is_that_with_the_longest_prefix():
+    scheduler = make_scheduler(n_slots=1, n_ctx_slot=256, n_batch=256, cache_bytes=-1)
+    for end in (20, 60, 40):
+        tokens = [*PREFIX[:end], 9]
+        scheduler.state_cache.put(SavedState(tokens, b""))
+    scheduler.submit(question(1))
+    (admission,) = begin(scheduler)
+    assert admission.saved.tokens == [*PREFIX[:60], 9]
+    assert admission.n_cached == 60

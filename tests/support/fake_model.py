@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from llamactypes.engine.checkpoints import MemoryTraits
 from llamactypes.engine.config import EngineConfig, ModelInfo
 from llamactypes.engine.plan import Plan, PromptProbs, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
@@ -87,19 +88,19 @@ class FakeRunner:
                 found.append(PromptProbs(sequence, tuple(probs)))
         return found
 
-    def forget(self, slot: int, start: int) -> int:
+    def forget(self, slot: int, start: int, back: Any = None) -> int:
         self.computed[slot] = min(self.computed.get(slot, 0), start)
         return self.computed[slot]
 
-    def share(self, source: int, slot: int, n_tokens: int) -> int:
+    def share(self, source: int, slot: int, n_tokens: int, back: Any = None) -> int:
         self.shared.append((source, slot, n_tokens))
         self.computed[slot] = min(self.computed.get(source, 0), n_tokens)
         return self.computed[slot]
 
-    def save(self, slot: int) -> bytes:
-        return self.computed.get(slot, 0).to_bytes(4, "little")
+    def save(self, slot: int) -> bytearray:
+        return bytearray(self.computed.get(slot, 0).to_bytes(4, "little"))
 
-    def load(self, slot: int, data: bytes, n_tokens: int) -> int:
+    def load(self, slot: int, data: bytes, n_tokens: int, back: Any = None) -> int:
         self.loaded.append((slot, n_tokens))
         self.computed[slot] = min(int.from_bytes(data, "little"), n_tokens)
         return self.computed[slot]
@@ -124,7 +125,7 @@ class FakeModel:
     def __init__(self, *, n_ctx_slot: int = 64, n_batch: int = 32) -> None:
         self.runner = FakeRunner()
         self.vocab = FakeVocab()
-        self.can_shift = True
+        self.memory = MemoryTraits()
         self.n_batch = n_batch
         self.n_ctx_slot = n_ctx_slot
         self.log: list[str] = []
