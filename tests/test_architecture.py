@@ -35,6 +35,7 @@ PURE_ENGINE = tuple(
         "stop_strings",
         "text_stream",
         "thread_watch",
+        "tiles",
         "timings",
     )
 )
@@ -112,6 +113,7 @@ ROOMS = (
             "api",
             "falcon",
             "waitress",
+            "prometheus_client",
             "llamactypes.engine!",
             "llamactypes.engine.config",
             "llamactypes.engine.request",

@@ -14,10 +14,10 @@ def test_prompts_beside_streams_get_what_fits_the_gap():
 
 def test_limit_follows_a_machine_that_becomes_slow():
     pace = Pace(0.2)
-    pace.note(0, 100, 0.1)
+    pace.note(0, 1000, 0.2)
     before = pace.n_prompt_max
     for _ in range(10):
-        pace.note(0, 100, 1.0)
+        pace.note(0, 1000, 2.0)
     assert pace.n_prompt_max < before / 5
 
 
@@ -26,6 +26,46 @@ def test_limit_never_starves_a_prompt():
     pace.note(4, 0, 0.5)
     pace.note(4, 100, 10.0)
     assert pace.n_prompt_max == 16
+
+
+def test_a_slow_machine_gets_less_than_a_tile():
+    pace = Pace(0.2)
+    pace.note(4, 0, 0.05)
+    pace.note(4, 65, 0.05 + 65 * 0.005)
+    assert pace.n_prompt_max == 20
+    for _ in range(9):
+        pace.note(4, 20, 0.05 + 20 * 0.005)
+    assert 28 <= pace.n_prompt_max <= 30
+
+
+def test_a_whole_tile_is_taken_when_less_would_hardly_be_shorter():
+    pace = Pace(0.2)
+    for _ in range(9):
+        pace.note(4, 0, 0.036)
+        pace.note(4, 65, 0.036 + 0.350)  # as measured at depth 3,000
+        pace.note(4, 16, 0.036 + 0.250)
+    assert pace.n_prompt_max == 64
+
+
+def test_a_short_step_is_tried_again_after_some_dozens():
+    pace = Pace(0.2)
+    for _ in range(9):
+        pace.note(4, 65, 0.5)
+        pace.note(4, 16, 0.4)
+    tried = 0
+    while pace.n_prompt_max >= 64 and tried < 200:
+        pace.note(4, 65, 0.5)
+        tried += 1
+    assert 20 < tried < 100
+
+
+def test_expensive_short_steps_do_not_call_for_shorter_ones():
+    pace = Pace(0.2)
+    pace.note(4, 0, 0.03)
+    pace.note(4, 129, 0.03 + 129 * 0.0012)
+    for _ in range(9):
+        pace.note(4, 20, 0.03 + 20 * 0.010)
+    assert pace.n_prompt_max >= 129
 
 
 def test_gap_zero_is_no_limit():
