@@ -72,7 +72,7 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/cpu: pyproject.toml | $(STAMPS)/venv
-	$(PIP) install --editable '.[cpu]'
+	$(PIP) install --editable '.[cpu,metrics]'
 	@touch $@
 
 $(STAMPS)/test: pyproject.toml | $(STAMPS)/venv

@@ -11,6 +11,7 @@ from api.errors import install_error_handlers
 from api.middleware import install
 from api.resources.generate import ChatCompletion, NativeCompletion, TextCompletion
 from api.resources.info import Front, Health, Models, Props, Slots
+from api.resources.metrics import Metrics
 from api.resources.text import ApplyTemplate, Detokenize, Tokenize
 from api.settings import Settings
 from llamactypes.engine import Engine
@@ -23,6 +24,7 @@ _ROUTES = (
     (Models, ("/v1/models", "/models")),
     (Props, ("/props",)),
     (Slots, ("/slots",)),
+    (Metrics, ("/metrics",)),
     (Tokenize, ("/tokenize",)),
     (Detokenize, ("/detokenize",)),
     (ApplyTemplate, ("/apply-template",)),

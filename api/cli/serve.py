@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from api.cli.common import do_action
-from api.serving.bootstrap import check_model
+from api.serving.bootstrap import check_extras, check_model
 from api.serving.console import Console
 from api.serving.log_setup import set_up_logging
 from api.serving.serve import serve
@@ -30,6 +30,7 @@ def serve_command(words: Sequence[str], stop: StopSignal, console: Console) -> i
     for notice in settings.notices:
         console.complain(f"note: {notice}")
     check_model(settings)
+    check_extras(settings)
     if settings.jinja and settings.chat_template:
         ChatTemplate(settings.chat_template)
     return 0 if stop.is_set else serve(settings, stop, console)

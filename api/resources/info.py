@@ -81,7 +81,7 @@ class Props(Resource):
             endpoints={
                 "endpoint_slots": settings.slots,
                 "endpoint_props": settings.props,
-                "endpoint_metrics": False,
+                "endpoint_metrics": settings.metrics,
                 "ui": False,
             },
             is_deterministic=settings.engine.deterministic,

@@ -16,12 +16,13 @@ from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 
+from api.prometheus import INSTALL_HINT, has_prometheus_client
 from api.serving.log_setup import set_up_logging
 from api.settings import Settings, SettingsError
 from llamactypes.engine import Engine
 from llamactypes.errors import EngineStopped
 
-__all__ = ("check_model", "settings_of_process", "start_engine")
+__all__ = ("check_extras", "check_model", "settings_of_process", "start_engine")
 
 logger = logging.getLogger("llamactypes.server")
 
@@ -43,6 +44,7 @@ def settings_of_process() -> Settings:
         if not logging.getLogger().handlers:
             set_up_logging(settings)
         check_model(settings)
+        check_extras(settings)
     except SettingsError as error:
         raise SystemExit(f"error: {error}") from None
     for notice in settings.notices:
@@ -98,6 +100,18 @@ def check_model(settings: Settings) -> None:
         raise SettingsError(f"{path} is a folder; name the .gguf file inside it")
     if not Path(path).is_file():
         raise SettingsError(f"the model file {path} does not exist")
+
+
+def check_extras(settings: Settings) -> None:
+    """Refuse settings that need a package which is not installed.
+
+    Raises:
+        SettingsError: The message says what to install.
+    """
+    if settings.metrics and not has_prometheus_client():
+        raise SettingsError(
+            f"--metrics needs the package prometheus-client: {INSTALL_HINT}"
+        )
 
 
 def _may_take_signals() -> bool:

@@ -79,11 +79,17 @@ class LaneDispatcher(ThreadedTaskDispatcher):
         """Let a worker serve the first request of a channel; never blocks."""
         request = task.requests[0]
         if not self._is_control(request):
-            if len(self.queue) < self._n_line:
+            if self._n_waiting < self._n_line:
                 super().add_task(task)
                 return
             request.error = LineFull("")
         self._control.add_task(task)
+
+    @property
+    def _n_waiting(self) -> int:
+        """Work for which there is no idle worker (one may be about to take it)."""
+        n_idle = len(self.threads) - self.stop_count - self.active_count
+        return len(self.queue) - n_idle
 
     def shutdown(self, cancel_pending: bool = True, timeout: int = 5) -> bool:
         """End idle workers; wait for busy ones about `timeout` seconds."""

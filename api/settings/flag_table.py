@@ -641,9 +641,8 @@ _SERVER = section(
     switch(
         "--metrics",
         "metrics",
-        "Answer GET /metrics.",
+        "Answer GET /metrics in Prometheus text; needs prometheus-client.",
         "LLAMA_ARG_ENDPOINT_METRICS",
-        notice="there is no metrics route yet",
         commands=_SERVE,
     ),
     switch(

@@ -8,6 +8,7 @@ from llamactypes.engine.config import (
 )
 from llamactypes.engine.engine import Engine, EngineState
 from llamactypes.engine.generation import Generation
+from llamactypes.engine.histogram import HistogramSnapshot
 from llamactypes.engine.request import (
     Delta,
     FinishReason,
@@ -23,6 +24,7 @@ __all__ = (
     "Engine",
     "EngineConfig",
     "EngineMetrics",
+    "HistogramSnapshot",
     "EngineState",
     "Generation",
     "GenerationRequest",

@@ -13,7 +13,13 @@ from itertools import count
 from typing import Any
 
 from api.settings import Settings
-from llamactypes.engine import EngineState, Generation, ModelInfo, SlotState
+from llamactypes.engine import (
+    EngineMetrics,
+    EngineState,
+    Generation,
+    ModelInfo,
+    SlotState,
+)
 from llamactypes.engine.request import (
     Delta,
     FinishReason,
@@ -195,6 +201,7 @@ class FakeEngine:
         self.cancelled: list[Generation] = []
         self.refusal: Exception | None = None
         self.slot_states = [SlotState(i, 256, False) for i in range(self.info.n_slots)]
+        self.engine_metrics = EngineMetrics()
         self.rendered: list[tuple[str, list[tuple[str, str]]]] = []
         self._script = script or (lambda request: _scripted(text, request))
         self._is_manual = is_manual
@@ -211,6 +218,12 @@ class FakeEngine:
 
     def slots(self) -> list[SlotState]:
         return self.slot_states
+
+    def metrics(self) -> EngineMetrics:
+        return self.engine_metrics
+
+    def retry_after_s(self, n_ahead: int, n_at_once: int) -> float:
+        return n_ahead / n_at_once
 
     def render_legacy(
         self,
