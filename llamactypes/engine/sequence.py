@@ -204,7 +204,7 @@ class Sequence:
             min(self.n_computed, self.n_prompt),
             (now - self.t_start) * 1e3,
         )
-        return Delta("", (), (), self.n_decoded, self.timings(), progress)
+        return Delta("", (), (), self.n_decoded, self.timings(now), progress)
 
     def prompt_delta(self, probs: tuple[TokenProbs, ...]) -> Delta:
         """Return a delta with the logprobs of the next prompt tokens."""
@@ -212,12 +212,16 @@ class Sequence:
         timings = self.timings()
         return Delta("", (), (), self.n_decoded, timings, prompt_probs=probs)
 
-    def timings(self) -> Timings:
-        """Return counts and durations as of the last token."""
+    def timings(self, now: float = 0.0) -> Timings:
+        """Return counts and durations as of the last token.
+
+        Before the first one the prompt is timed until `now`.
+        """
+        t_prompt = self.t_first or now
         return Timings(
             self.n_cached,
             self.n_prompt_computed,
-            (self.t_first - self.t_start) * 1e3 if self.t_first else 0.0,
+            (t_prompt - self.t_start) * 1e3 if t_prompt else 0.0,
             self.n_decoded,
             max(1e-3, (self.t_last - self.t_first) * 1e3) if self.n_decoded else 0.0,
         )

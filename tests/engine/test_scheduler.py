@@ -393,3 +393,12 @@ def test_no_sequence_of_events_breaks_the_books(moves, unified):
         step(scheduler)
     assert all(sequence.result is not None for sequence in sequences)
     assert not scheduler.has_work
+
+
+def test_progress_tells_how_long_the_prompt_has_taken():
+    scheduler = make_scheduler(n_batch=2)
+    scheduler.submit(make_sequence(4, return_progress=True))
+    _, events = step(scheduler, now=1.0)
+    assert [event.delta.timings.prompt_ms for event in events] == [0.0, 0.0]
+    _, events = step(scheduler, now=3.0)
+    assert [event.delta.timings.prompt_ms for event in events[:1]] == [2000.0]
