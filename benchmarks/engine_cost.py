@@ -33,6 +33,7 @@ TARGET_US = 20.0
 """At 32 sequences."""
 TARGET_PART = 0.9
 """At 128 sequences and 2 ms."""
+_LIMIT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def measure(
         _run(engine, n_streams, n_tokens, has_readers)
     finally:
         engine.stop(0.0)
+    if engine.failure is not None:
+        raise engine.failure
     return _cost(device, n_streams, has_readers)
 
 
@@ -96,15 +99,16 @@ def _run(engine: Engine, n_streams: int, n_tokens: int, has_readers: bool) -> No
     generations = engine.submit_many(requests)
     if not has_readers:
         for generation in generations:
-            generation.wait()
+            generation.wait(_LIMIT_S)
         return
     threads = [
-        threading.Thread(target=_read, args=(one, facts)) for one in generations
+        threading.Thread(target=_read, args=(one, facts), daemon=True)
+        for one in generations
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(_LIMIT_S)
 
 
 def _facts(engine: Engine, body: dict[str, Any]) -> ReplyFacts:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from llamactypes.cpus import usable_cpus
 from llamactypes.engine import EngineConfig, GenerationRequest, ModelInfo
 from llamactypes.engine.checkpoints import MemoryTraits
@@ -43,15 +45,16 @@ class Device:
         self._ended_at = 0.0
         self._cpu_at_end = 0.0
 
-    def decode(self, n_rows: int) -> None:
-        """Take the time of one decode."""
+    def decode(self, n_rows: int, compute: Callable[[], None]) -> None:
+        """Take the time of one decode, in which `compute` is called."""
         began_at, cpu = time.perf_counter(), time.thread_time()
         if self._ended_at and n_rows == self.n_full:
             self.gaps.append(began_at - self._ended_at)
             self.own_cpu_s += cpu - self._cpu_at_end
         if not self._ended_at:
             _be_punctual()
-        self._wait(self.decode_s)
+        compute()
+        self._wait(self.decode_s - (time.perf_counter() - began_at))
         # The time to get the GIL back is not the device's: it is part of the gap.
         self._ended_at = began_at + self.decode_s
         self._cpu_at_end = time.thread_time()
@@ -62,6 +65,7 @@ class _Sampler:
     """Gives the next word; as a call into C, without the GIL."""
 
     seed: int = 1
+    is_quick: bool = True
     _token: int = 0
 
     def sample(self, context: Any, index: int) -> int:
@@ -98,20 +102,26 @@ class _Memory:
     can_shift = True
 
     def __init__(self) -> None:
-        self.computed: dict[int, int] = {}
+        self.computed = np.zeros(1024, np.int32)
+
+    def note(self, batch: Any) -> None:
+        """Hold the tokens of a batch, whose tokens are of one sequence each."""
+        raw, shape = batch.raw, (batch.n_tokens,)
+        slots = np.ctypeslib.as_array(raw.seq_id[0], shape)
+        self.computed[slots] = np.ctypeslib.as_array(raw.pos, shape) + 1
 
     def seq_pos_min(self, slot: int) -> int:
-        return 0 if self.computed.get(slot) else -1
+        return 0 if self.computed[slot] else -1
 
     def seq_pos_max(self, slot: int) -> int:
-        return self.computed.get(slot, 0) - 1
+        return int(self.computed[slot]) - 1
 
     def seq_rm(self, slot: int, start: int, end: int) -> bool:
         self.computed[slot] = max(start, 0)
         return True
 
     def seq_cp(self, source: int, slot: int, start: int = 0, end: int = -1) -> None:
-        self.computed[slot] = self.computed.get(source, 0)
+        self.computed[slot] = self.computed[source]
 
 
 class _Context:
@@ -129,10 +139,7 @@ class _Context:
         pass
 
     def decode(self, batch: Any) -> None:
-        raw, count = batch.raw, batch.n_tokens
-        for i in range(count):
-            self.memory.computed[raw.seq_id[i][0]] = raw.pos[i] + 1
-        self._device.decode(count)
+        self._device.decode(batch.n_tokens, lambda: self.memory.note(batch))
 
     def logits_row(self, index: int) -> None:
         _strlen(b"")
@@ -188,7 +195,7 @@ class FakeLoaded:
 
 
 def _sleep(seconds: float) -> None:
-    time.sleep(seconds)
+    time.sleep(max(0.0, seconds))
 
 
 def _spin(seconds: float) -> None:

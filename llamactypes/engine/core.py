@@ -135,7 +135,7 @@ class Core:
         try:
             # Whoever cancels sets its mark first and looks at `interruptible` then; we
             # do it the other way round, so that one of us sees the other.
-            if self._has_cancelled(plan):
+            if self._has_cancelled():
                 return
             sampled = self._runner.run(plan)
             prompt_probs = self._runner.prompt_probs()
@@ -167,15 +167,12 @@ class Core:
             return frozenset()
         return frozenset(
             chunk.sequence.id
-            for chunk in plan.chunks
+            for chunk in plan.chunks[plan.n_generating :]
             if chunk.n_tokens >= _INTERRUPTIBLE_TOKENS
         )
 
-    def _has_cancelled(self, plan: Plan) -> bool:
-        return any(
-            self._live[chunk.sequence.id][1].is_cancel_requested
-            for chunk in plan.chunks
-        )
+    def _has_cancelled(self) -> bool:
+        return any(self._live[id][1].is_cancel_requested for id in self.interruptible)
 
     def _admit(self) -> None:
         """Let waiting sequences into slots, and begin with those that need not wait."""

@@ -291,7 +291,8 @@ class Scheduler:
         """Take over what a decode computed; return what readers should see."""
         events: list[Event] = []
         for chunk in plan.chunks:
-            event = self._apply_chunk(chunk, now)
+            chunk.sequence.n_computed = chunk.start + chunk.n_tokens
+            event = None if chunk.sequence.n_decoded else self._apply_prompt(chunk, now)
             if event is not None:
                 events.append(event)
         spacing_s = max(0, plan.n_generating - _UNSPACED) * _SPACING_S
@@ -302,11 +303,8 @@ class Scheduler:
                     events.append(event)
         return events
 
-    def _apply_chunk(self, chunk: Chunk, now: float) -> Event | None:
+    def _apply_prompt(self, chunk: Chunk, now: float) -> Event | None:
         sequence = chunk.sequence
-        sequence.n_computed = chunk.start + chunk.n_tokens
-        if sequence.n_decoded:
-            return None
         in_prompt = min(sequence.n_computed, sequence.n_prompt)
         sequence.n_prompt_computed = max(0, in_prompt - sequence.n_cached)
         if not sequence.n_missing and not chunk.wants_logits:

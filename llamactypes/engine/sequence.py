@@ -41,6 +41,7 @@ class Sequence:
 
     __slots__ = (
         "_pending_probs",
+        "_pending_text",
         "_pending_tokens",
         "checkpoints",
         "cuts",
@@ -59,6 +60,7 @@ class Sequence:
         "seed",
         "slot",
         "state",
+        "t_due",
         "t_first",
         "t_last",
         "t_start",
@@ -95,6 +97,8 @@ class Sequence:
         self.t_start = 0.0
         self.t_first = 0.0
         self.t_last = 0.0
+        self.t_due = 0.0
+        self._pending_text = ""
         self._pending_tokens: list[int] = []
         self._pending_probs: list[TokenProbs] = []
 
@@ -176,11 +180,16 @@ class Sequence:
             self._pending_probs.append(probs)
         return self.text.feed(piece)
 
+    def hold(self, text: str) -> None:
+        """Keep `text` for the next delta."""
+        self._pending_text += text
+
     def take_delta(self, text: str) -> Delta | None:
-        """Bundle `text` with the tokens since the last delta; None when nothing is due.
+        """Bundle `text` with all since the last delta; None when nothing is due.
 
         Tokens wait for the character or the stop sequence they may be part of.
         """
+        text = self._pending_text + text
         if not text and (self.state is not SequenceState.FINISHED):
             return None
         if not text and not self._pending_tokens:
@@ -192,6 +201,7 @@ class Sequence:
             self.n_decoded,
             self.timings(),
         )
+        self._pending_text = ""
         self._pending_tokens.clear()
         self._pending_probs.clear()
         return delta
