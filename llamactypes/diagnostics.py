@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from llamactypes import thread_cache
 from llamactypes.bindings._backends import SkippedBackend, skipped_backends
 from llamactypes.bindings._candidates import Candidate
 from llamactypes.bindings._cpu import AVX2_BUILD, cpu_flags
@@ -41,7 +42,7 @@ class Threads:
     quota: float | None
     """CPUs' worth of time that the control group grants; None without a limit."""
     default: int
-    """Threads used for inference when nobody says."""
+    """Threads used for inference when nobody says and nothing is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,5 +202,9 @@ def _cpu_lines(threads: Threads) -> Iterator[str]:
     quota = "none" if threads.quota is None else f"{threads.quota:g} CPUs"
     yield (
         f"  {threads.cpu_count} CPUs, {threads.usable} usable, control group limit "
-        f"{quota}; inference threads by default: {threads.default}"
+        f"{quota}"
+    )
+    yield (
+        "  inference threads: measured at start, remembered in "
+        f"{thread_cache.cache_file()}; {threads.default} where nothing is measured"
     )

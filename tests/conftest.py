@@ -9,6 +9,12 @@ import pytest
 from tests.support import models
 
 
+@pytest.fixture(autouse=True)
+def _own_cache_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep every test, and what it starts, away from the user's cache folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache-home"))
+
+
 @pytest.fixture(scope="session")
 def tiny_model_path() -> Path:
     """A generated model with random weights; always available."""

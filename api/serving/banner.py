@@ -11,6 +11,13 @@ __all__ = ("ready_lines", "size_text")
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _DETERMINISTIC = "            deterministic: one request in each decode"
+_SOURCES = {
+    "asked": "as asked",
+    "measured": "measured now",
+    "cached": "measured before",
+    "default": "all cores but one",
+    "adapted": "adapted to the load",
+}
 _DOCS = "docs/ in the source tree; every flag: llamactypes serve --help"
 
 
@@ -25,7 +32,7 @@ def ready_lines(info: ModelInfo, settings: Settings, urls: Sequence[str]) -> lis
         f"  slots     {info.n_slots}, context {info.n_ctx_slot} tokens each "
         f"({info.n_ctx} in all), up to {settings.engine.queue_size} requests waiting",
         *([_DETERMINISTIC] if settings.engine.deterministic else []),
-        f"  compute   {info.n_threads} thread(s); devices: "
+        f"  compute   {threads_text(info)}; devices: "
         f"{', '.join(info.devices) or 'none'}",
         f"  library   {info.library}",
         f"  access    {keys}, cross-origin requests from: {settings.cors_origins}",
@@ -34,6 +41,13 @@ def ready_lines(info: ModelInfo, settings: Settings, urls: Sequence[str]) -> lis
         f"  docs      {_DOCS}",
         f"ready on {' and '.join(urls)} (Ctrl-C ends it)",
     ]
+
+
+def threads_text(info: ModelInfo) -> str:
+    """Return the number of inference threads and where it comes from."""
+    n, n_batch = info.n_threads, info.n_threads_batch
+    batch = "" if n == n_batch else f", {n_batch} for prompts"
+    return f"{n} thread(s){batch} ({_SOURCES[info.threads_source]})"
 
 
 def size_text(n_bytes: float) -> str:

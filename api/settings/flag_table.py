@@ -157,17 +157,19 @@ _DEVICES = section(
     valued(
         "-t --threads",
         "engine.n_threads",
-        integer(-1),
+        integer(-1, auto=-1),
         "N",
-        "CPU threads for generation; -1: chosen from the cores this process may use.",
+        "CPU threads for generation; auto (or -1): measured at start, remembered for "
+        "this machine and model, and lowered when other programs make decodes slow.",
         "LLAMA_ARG_THREADS",
     ),
     valued(
         "-tb --threads-batch",
         "engine.n_threads_batch",
-        integer(-1),
+        integer(-1, auto=-1),
         "N",
-        "CPU threads for prompts; -1: as --threads.",
+        "CPU threads for prompts and for several streams at once; auto (or -1): as "
+        "--threads, or measured when that is.",
         "LLAMA_ARG_THREADS_BATCH",
     ),
     valued(

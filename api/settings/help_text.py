@@ -53,6 +53,7 @@ the environment is wrong.
 """
 _REFUSED = "## Flags of llama-server that are refused"
 _NO_DEFAULT = ("load_mode", "api_key_file")
+_AUTO = ("engine.n_threads", "engine.n_threads_batch")
 
 
 def flag_help(command: str, width: int = 80) -> str:
@@ -90,6 +91,8 @@ def default_text(flag: Flag) -> str:
     """Return the default of `flag` as a reader would write it; empty: not worth it."""
     if flag.setting in _NO_DEFAULT:
         return ""
+    if flag.setting in _AUTO:
+        return "auto"
     value: object = Settings()
     for name in flag.setting.split("."):
         value = getattr(value, name)

@@ -41,7 +41,10 @@ class Trial(Protocol):
     """One visit to a thread count."""
 
     def __call__(self, count: int, limit_s: float | None) -> float:
-        """Return seconds per decode with `count` threads; `limit_s` is the most."""
+        """Return seconds per decode with `count` threads.
+
+        From `limit_s` on it does not matter how many: the trial may end early.
+        """
 
 
 def candidates(n_cpus: int, n_cores: int, first: int) -> list[int]:
@@ -114,13 +117,16 @@ def decodes(context: Context, n_tokens: int, n_decodes: int) -> Trial:
 
     def trial(count: int, limit_s: float | None) -> float:
         context.set_threads(count)
-        limits = None if limit_s is None else max(limit_s, _LEAST_LIMIT_S)
+        # One more: the first decode starts the threads.
+        total_s = max(_LEAST_LIMIT_S, (limit_s or 0.0) * (n_decodes + 1))
         try:
-            with _TimeLimit(context, limits, n_decodes), Batch(n_tokens) as batch:
+            with (
+                _TimeLimit(context, None if limit_s is None else total_s),
+                Batch(n_tokens) as batch,
+            ):
                 times = [_decode(context, batch) for _ in range(n_decodes)]
         except DecodeAborted:
-            assert limits is not None
-            return limits
+            return total_s / n_decodes
         finally:
             context.memory.clear(False)
         return median(times[1:] or times)
@@ -144,14 +150,12 @@ def _decode(context: Context, batch: Batch) -> float:
 class _TimeLimit:
     """Aborts decodes after a while: in the trap one of them may take seconds."""
 
-    def __init__(self, context: Context, limit_s: float | None, n_decodes: int) -> None:
+    def __init__(self, context: Context, limit_s: float | None) -> None:
         self._context = context
         self._flag = AbortFlag()
         self._timer: threading.Timer | None = None
         if limit_s is not None:
-            # One more: the first decode starts the threads.
-            total_s = limit_s * (n_decodes + 1)
-            self._timer = threading.Timer(total_s, self._flag.set)
+            self._timer = threading.Timer(limit_s, self._flag.set)
             self._timer.daemon = True
 
     def __enter__(self) -> None:

@@ -163,7 +163,8 @@ class ThreadWatch:
         self._window = _Window()
         self._has_told = False
         self._pause_s = _FIRST_PAUSE_S
-        self._rise_at = _FIRST_PAUSE_S
+        self._rise_at: float | None = None
+        """When the next trial may begin; None: the clock is not known yet."""
         self._pace = 0.0
         """Of the last full window that was no trial: mean decode over reference."""
         self._is_trial = False
@@ -197,6 +198,8 @@ class ThreadWatch:
         Returns:
             What changes from now on, if anything does.
         """
+        if self._rise_at is None:
+            self._rise_at = now + self._pause_s
         expected_s, reference_s = self._expected(n_tokens, n_cells)
         if self._is_trial and seconds > max(_SLOW * expected_s, _HOPELESS_S):
             return self._end_trial(now, is_faster=False)
@@ -210,7 +213,8 @@ class ThreadWatch:
 
     def may_rise(self, now: float) -> bool:
         """Whether the pause before the next trial is over."""
-        return self._at > 0 and not self._is_trial and now >= self._rise_at
+        is_due = self._rise_at is not None and now >= self._rise_at
+        return is_due and self._at > 0 and not self._is_trial
 
     def rise(self) -> StepUp:
         """Begin a trial with more threads; only when `may_rise`."""

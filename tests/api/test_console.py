@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from api.serving.banner import count_text, size_text
+from api.serving.banner import count_text, size_text, threads_text
 from api.serving.console import Console, LoadingBar
+from tests.support.fake_engine import make_info
 
 
 class Terminal(io.StringIO):
@@ -75,3 +76,17 @@ def test_sizes_are_readable(n_bytes: int, text: str) -> None:
 )
 def test_counts_are_readable(n: int, text: str) -> None:
     assert count_text(n) == text
+
+
+@pytest.mark.parametrize(
+    ("threads", "text"),
+    [
+        ((1, 1, "asked"), "1 thread(s) (as asked)"),
+        ((4, 8, "measured"), "4 thread(s), 8 for prompts (measured now)"),
+        ((2, 2, "adapted"), "2 thread(s) (adapted to the load)"),
+    ],
+)
+def test_threads_text_says_where_the_number_comes_from(threads, text):
+    n, n_batch, source = threads
+    info = make_info(n_threads=n, n_threads_batch=n_batch, threads_source=source)
+    assert threads_text(info) == text

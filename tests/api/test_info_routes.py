@@ -49,6 +49,7 @@ def test_props_shows_defaults_template_and_model(make_api):
     assert props["total_slots"] == 2
     assert props["model_path"] == "/models/tiny.gguf"
     assert props["build_info"] == "b11549-86a2835"
+    assert (props["n_threads"], props["threads_source"]) == (1, "default")
     assert "<|im_start|>" in props["chat_template"]
     assert props["chat_template_caps"]["supports_system_role"] is True
     assert "chat_template_tool_use" not in props

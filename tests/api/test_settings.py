@@ -115,6 +115,8 @@ def test_sequence_breakers_replace_the_default_ones() -> None:
         ("-ts 3,1", "tensor_split", (3.0, 1.0)),
         ("--rope-scale 4", "rope_freq_scale", 0.25),
         ("-t -1", "n_threads", None),
+        ("-t auto", "n_threads", None),
+        ("-t 3 -tb auto", "n_threads_batch", None),
         ("-t 3", "n_threads", 3),
         ("-nkvo", "offload_kqv", False),
         ("-lm mmap+mlock", "use_mlock", True),
