@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from api.chat_prompt import ChatPrompts
+from api.key_limit import KeyLimit
 from api.prompt_vocab import BoundedVocab
 from api.protocol.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
@@ -40,6 +41,7 @@ class ServingContext:
             verbose=settings.verbose,
             special=settings.special,
         )
+        self.key_limit = KeyLimit(settings.key_concurrency, engine.retry_after_s)
         self._prompts: ChatPrompts | None = None
         self._lock = threading.Lock()
 

@@ -37,6 +37,7 @@ __all__ = (
     "ContextLengthExceeded",
     "ErrorReply",
     "GenerationCancelled",
+    "KeyBusy",
     "NotAuthorized",
     "describe",
     "install_error_handlers",
@@ -86,6 +87,14 @@ class NotAuthorized(Exception):  # noqa: N818 - a refusal
 
     def __init__(self) -> None:
         super().__init__("Invalid API Key")
+
+
+class KeyBusy(Exception):  # noqa: N818 - a refusal
+    """The request's API key has as many generations as it may have."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +233,7 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
     (ContextLengthExceeded, _context_length),
     (PromptTooLong, _too_long),
     (EngineOverloaded, _overloaded),
+    (KeyBusy, _overloaded),
     (EngineLoading, _loading),
     (EngineStopped, _unavailable),
     (ClosedError, _unavailable),

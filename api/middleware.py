@@ -121,18 +121,20 @@ class Key:
         self._prefix: str = context.settings.api_prefix
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Raise without a valid key."""
+        """Raise without a valid key; note which one it is."""
+        req.context.key_index = None
         if resp.complete or not self._keys:
             return
         if route_path(req, self._prefix) in _PUBLIC:
             return
-        if not self._is_known(_given_key(req)):
-            raise NotAuthorized
+        req.context.key_index = self._index(_given_key(req))
 
-    def _is_known(self, given: bytes) -> bool:
+    def _index(self, given: bytes) -> int:
         # Every key is compared, each in constant time: the answer tells nothing more.
         matches = [hmac.compare_digest(given, key) for key in self._keys]
-        return any(matches)
+        if True not in matches:
+            raise NotAuthorized
+        return matches.index(True)
 
 
 def _given_key(req: falcon.Request) -> bytes:

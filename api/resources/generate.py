@@ -87,7 +87,9 @@ class _Generating(Resource):
         client = Client(req.env)
         requests = facts.options.requests(list(facts.prompts))
         _check_count(len(requests), self._context.engine.request_limit)
-        generations = self._context.engine.submit_many(requests)
+        generations = self._context.key_limit.submit(
+            req.context.key_index, requests, self._context.engine.submit_many
+        )
         try:
             # While the engine works, and while it surely has its vocabulary: a reply
             # may be written after the engine was stopped.

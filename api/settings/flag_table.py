@@ -534,6 +534,16 @@ _SERVER = section(
         commands=_SERVE,
     ),
     valued(
+        "--key-concurrency",
+        "key_concurrency",
+        integer(0),
+        "N",
+        "Most completions that one API key may have running or waiting; one more is "
+        "refused with 429; 0: no limit.",
+        "LLAMA_ARG_KEY_CONCURRENCY",
+        commands=_SERVE,
+    ),
+    valued(
         "-to --timeout",
         "timeout_s",
         integer(1),

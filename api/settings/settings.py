@@ -58,6 +58,8 @@ class Settings:
     api_prefix: str = ""
     """Starts with / and does not end with one, or is empty."""
     api_keys: tuple[str, ...] = ()
+    key_concurrency: int = 0
+    """Most generations of one API key at a time; 0: no limit."""
     timeout_s: int = 60
     write_stall_s: float = 60.0
     """A client that reads nothing for this long is dropped; follows `timeout_s`."""
@@ -138,10 +140,16 @@ class Settings:
         settings = dataclasses.replace(
             Settings(), **given, notices=tuple(values.notices)
         )
+        api_keys = settings.api_keys + tuple(keys_in_file)
+        if settings.key_concurrency and not api_keys:
+            raise SettingsError(
+                "--key-concurrency counts by API key, and there is none: add --api-key "
+                "or --api-key-file, or limit all together by --queue-size"
+            )
         return dataclasses.replace(
             settings,
             sampling=dataclasses.replace(SamplingParams(), **sampling),
-            api_keys=settings.api_keys + tuple(keys_in_file),
+            api_keys=api_keys,
             api_prefix=_clean_prefix(settings.api_prefix),
             write_stall_s=float(settings.timeout_s),
         )._with_engine(engine)
