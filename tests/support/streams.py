@@ -20,13 +20,16 @@ ENDLESS: dict[str, Any] = {
 class StreamReader:
     """Reads one stream to its end; what happened is in the attributes."""
 
-    def __init__(self, url: str, body: dict[str, Any]) -> None:
+    def __init__(
+        self, url: str, body: dict[str, Any], headers: dict[str, str] | None = None
+    ) -> None:
         self.events: list[dict[str, Any]] = []
         self.is_done = False
         """``data: [DONE]`` came."""
         self.failure: Exception | None = None
         self._url = url
         self._body = body
+        self._headers = headers
         self._response: requests.Response | None = None
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -51,7 +54,11 @@ class StreamReader:
     def _read(self) -> None:
         try:
             with requests.post(
-                self._url, json=self._body, stream=True, timeout=60
+                self._url,
+                json=self._body,
+                headers=self._headers,
+                stream=True,
+                timeout=60,
             ) as response:
                 self._response = response
                 for line in response.iter_lines():
