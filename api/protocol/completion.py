@@ -16,7 +16,7 @@ from api.protocol.reply import (
     total_timings,
     total_usage,
 )
-from llamactypes.engine.request import Delta, FinishReason, Result, TokenProbs
+from llamactypes.engine.request import Delta, Result, TokenProbs
 
 __all__ = (
     "CompletionStream",
@@ -85,19 +85,10 @@ def _with_echo(
     shape = _shape(facts)
     echo = facts.echoes[choice.index // facts.options.n_choices]
     lists = shape.encode_echo(echo, prompt_probs)
-    probs = choice.probs if _has_all(choice.result) else choice.text_probs
-    for key, values in shape.encode(probs).items():
+    # Harnesses cut the generated tokens off by their number: those without text, too.
+    for key, values in shape.encode(choice.probs).items():
         lists[key] += values
     return lists
-
-
-def _has_all(result: Result) -> bool:
-    """Whether the lists of an echo hold the tokens without text, too.
-
-    Harnesses cut the generated tokens off by their number: the one that ends the text
-    must be there. A stop sequence was asked for as text, and is cut off as text.
-    """
-    return result.finish is not FinishReason.STOP_WORD
 
 
 def _shape(facts: ReplyFacts) -> LegacyLogprobs:
@@ -152,7 +143,7 @@ class CompletionStream:
         self._results[index] = result
         chunk = self._chunk(index, self._echo_once(index), finish_reason(result))
         held = self._held.pop(index, [])
-        if held and self._facts.options.prompt_logprobs and _has_all(result):
+        if held and self._facts.options.prompt_logprobs:
             chunk["choices"][0]["logprobs"] = self._shape(index).encode(held)
         if len(self._results) == self._n_expected:
             results = [self._results[index] for index in sorted(self._results)]
