@@ -172,6 +172,7 @@ class Settings:
         orphan_s = self.timeout_s + _ORPHAN_SLACK_S
         return dataclasses.replace(
             self,
+            notices=self.notices + _shortened(self, queue),
             engine=dataclasses.replace(
                 engine, queue_size=queue, orphan_timeout_s=orphan_s
             ),
@@ -191,6 +192,16 @@ def _n_workers(settings: Settings, n_slots: int) -> int:
     else:
         wanted = max(_DEFAULT_THREADS, 2 * n_slots + _SPARE_THREADS)
     return max(wanted, n_slots + _SPARE_THREADS)
+
+
+def _shortened(settings: Settings, queue: int) -> tuple[str, ...]:
+    """Return what to say when the queue is shorter than asked for."""
+    if queue >= settings.queue_size:
+        return ()
+    return (
+        f"--queue-size is {queue}, not {settings.queue_size}: --threads-http "
+        f"{settings.threads_http} leaves no worker for more",
+    )
 
 
 def _nested(prefix: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -250,6 +250,13 @@ def test_workers_always_outnumber_slots_and_queue(words: str) -> None:
 
 def test_queue_size_is_as_asked_when_workers_are_not_limited() -> None:
     assert settings("--queue-size 500").engine.queue_size == 500
+    assert settings("--queue-size 500").notices == ()
+
+
+def test_queue_cut_to_the_workers_is_said() -> None:
+    given = settings("--queue-size 500 --threads-http 20 -np 2")
+    assert given.engine.queue_size == 10
+    assert "--queue-size is 10, not 500" in given.notices[0]
 
 
 @pytest.mark.parametrize("prefix", ["/v", "v", "/v/", "v/"])
