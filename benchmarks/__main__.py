@@ -1,135 +1,167 @@
-"""Our server against llama-server: same model, library, threads and work, in one run.
+"""Our server against its peers: same model, library, threads and work, in one run.
 
-    python -m benchmarks --peers .build/peers/bin             every scenario
-    python -m benchmarks --only decode --rounds 5             some of them
-
-Machines are shared and noisy: both servers run side by side, the work alternates
-between them, and only the ratio within a round counts.
+python -m benchmarks --quick                      a few minutes, with what is here
+python -m benchmarks --only decode --rounds 5     some scenarios, more rounds
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import statistics
 import sys
-from contextlib import ExitStack
-from datetime import UTC, datetime
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from api.settings.demo_model import find_demo_model
-from benchmarks.scenarios import SCENARIOS, Scenario
-from benchmarks.servers import llama_server, ours
+from api.settings.flags import SettingsError
+from benchmarks import comparison, report
+from benchmarks.machine import describe, headline
+from benchmarks.memory import read_metadata
+from benchmarks.options import parse, places
+from benchmarks.peers import PEERS, Missing, Peer, find_peers
+from benchmarks.ratios import Result
+from benchmarks.scenario import Scenario
+from benchmarks.scenarios import scenarios
 
-_HOW_TO_BUILD = (
-    "llama-server is not there: build it and its library with\n"
-    "    python build_scripts/build_libllama.py --backend cpu --with-peers\n"
-    "or name a folder with --peers"
+_NOBODY = (
+    "There is nobody to compare with, so these are our own figures. The quickest way "
+    "to a comparison: pip install xllamacpp, which has llama-server inside."
 )
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run the comparison; return the process's exit status."""
-    options = _parse()
-    binary = options.peers / "llama-server"
-    if not binary.is_file():
-        print(_HOW_TO_BUILD, file=sys.stderr)
+    options = parse(arguments)
+    try:
+        if options.plot:
+            _require_plot()
+        if options.from_json:
+            machine, results = report.read_report(options.from_json)
+        else:
+            machine, results = _measure(options)
+    except (RuntimeError, SettingsError, OSError) as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
         return 2
-    model = options.model or Path(find_demo_model())
-    report: dict[str, Any] = {"machine": _machine(options.threads, model)}
-    print(report["machine"])
-    print(f"{'scenario':24} {'ratio':>7}  {'min – max':15} {'target':>6}   median")
-    for scenario in SCENARIOS:
-        if options.only in scenario.name:
-            figures = _compare(options, binary, model, scenario)
-            report[scenario.name] = figures
-            print(_line(scenario, figures), flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1))
+    _write(options, machine, results)
     return 0
 
 
-def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser("benchmarks", description=__doc__)
-    parser.add_argument("--peers", type=Path, default=Path(".build/peers/bin"))
-    parser.add_argument("--model", type=Path, help="GGUF; default: the demo model")
-    parser.add_argument("--only", default="", help="part of the scenarios' names")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="also write the figures here")
-    return parser.parse_args()
+def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], list[Result]]:
+    peers, missing = find_peers(places(options), tuple(options.peer or PEERS))
+    _require_named(options, missing)
+    model = options.model or Path(find_demo_model())
+    machine = describe(options.threads, model)
+    print(headline(machine))
+    for peer in peers:
+        print(f"peer: {peer.name} {peer.version}, library {peer.library}")
+    if not peers:
+        print(_NOBODY)
+    session = _Session(options, model, peers)
+    session.run()
+    skipped = report.notes(missing, session.failed)
+    print("\n".join(["", *skipped]))
+    if options.json:
+        report.write_report(
+            options.json, machine, peers, session.results, skipped, session.rounds
+        )
+    return machine, session.results
 
 
-def _compare(
-    options: argparse.Namespace, binary: Path, model: Path, scenario: Scenario
-) -> dict[str, Any]:
-    """Alternate between both servers and return what they needed."""
-    shape = (model, options.threads, scenario.n_slots, scenario.n_ctx)
-    pair = (ours(*shape, binary.parent), llama_server(*shape, binary))
-    rounds = []
-    with ExitStack() as stack:
-        for server in pair:
-            stack.enter_context(server.running())
-            scenario.measure(server.port, 0)  # the first work pays for warm-up
-        for i in range(1, options.rounds + 1):
-            order = pair if i % 2 else pair[::-1]
-            rounds.append({one.name: scenario.measure(one.port, i) for one in order})
-        memory = {one.name: _resident_mib(one.process_id) for one in pair}
-    ratios = sorted(
-        one["llama-server"] / one["llamactypes"]
-        if scenario.is_time
-        else one["llamactypes"] / one["llama-server"]
-        for one in rounds
-    )
-    medians = {
-        name: statistics.median(one[name] for one in rounds) for name in rounds[0]
-    }
-    return {
-        "ratio": statistics.median(ratios),
-        "min": ratios[0],
-        "max": ratios[-1],
-        "target": scenario.target,
-        "unit": scenario.unit,
-        "medians": medians,
-        "rounds": rounds,
-        "resident_mib": memory,
-    }
+class _Session:
+    """All scenarios of a run; a peer that fails is named and the run goes on."""
+
+    def __init__(
+        self, options: argparse.Namespace, model: Path, peers: list[Peer]
+    ) -> None:
+        self.results: list[Result] = []
+        self.rounds: list[dict[str, Any]] = []
+        self.failed: dict[str, str] = {}
+        self._peers = peers
+        self._chosen = options.peer or ()
+        self._plan = comparison.Plan(
+            model,
+            options.threads,
+            options.rounds,
+            read_metadata(model),
+            has_full_warm_up=not options.quick,
+        )
+        self._scenarios = [
+            one
+            for one in scenarios(quick=options.quick)
+            if options.only in one.name
+            or any(options.only in row.name for row in one.rows)
+        ]
+
+    def run(self) -> None:
+        """Measure each scenario against each peer that it is for."""
+        print(report.HEADER)
+        for scenario in self._scenarios:
+            against = [
+                peer
+                for peer in self._peers
+                if scenario.rows_against(peer, stands_in=self._stands_in(peer))
+            ]
+            for peer in against:
+                self._run_one(scenario, peer)
+            if not self._peers:
+                self._run_one(scenario, None)
+
+    def _run_one(self, scenario: Scenario, peer: Peer | None) -> None:
+        try:
+            rounds = comparison.run(self._plan, scenario, peer)
+        except (RuntimeError, TimeoutError) as error:
+            if peer is None:
+                raise
+            self.failed[f"{scenario.name}, {peer.name}"] = str(error)
+            return
+        stands_in = peer is not None and self._stands_in(peer)
+        results = comparison.results(scenario, peer, rounds, stands_in=stands_in)
+        for result in results:
+            print(report.line(result), flush=True)
+        self.results += results
+        self.rounds.append(
+            {
+                "scenario": scenario.name,
+                "peer": peer.name if peer else None,
+                "rounds": [asdict(one) for one in rounds],
+            }
+        )
+
+    def _stands_in(self, peer: Peer) -> bool:
+        """Tell whether `peer` takes llama-server's place: asked for, or in its absence.
+
+        Two of a kind in every scenario would only take twice the time.
+        """
+        return peer.name in self._chosen or all(
+            one.name != "llama-server" for one in self._peers
+        )
 
 
-def _line(scenario: Scenario, figures: dict[str, Any]) -> str:
-    extent = f"{figures['min']:.2f} – {figures['max']:.2f}"
-    medians = ", ".join(f"{k} {v:.4g}" for k, v in figures["medians"].items())
-    return (
-        f"{scenario.name:24} {figures['ratio']:7.2f}  {extent:15} "
-        f"{scenario.target:6.2f}   {medians} {scenario.unit}"
-    )
+def _require_named(options: argparse.Namespace, missing: list[Missing]) -> None:
+    """Refuse to go on without a peer that the command line names."""
+    for one in missing:
+        if options.peer or (options.peers and one.name == "llama-server"):
+            raise RuntimeError(f"{one.name} is not here. {one.how_to_get}")
 
 
-def _resident_mib(process_id: int) -> float:
-    for line in Path(f"/proc/{process_id}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
-
-
-def _machine(threads: int, model: Path) -> str:
-    load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
-    return (
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_cpu()}, {os.cpu_count()} CPUs, "
-        f"load {load}, {threads} thread(s), {model.name}"
-    )
-
-
-def _cpu() -> str:
+def _require_plot() -> None:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]
-    return names[0] if names else platform.machine()
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise RuntimeError(
+            "--plot needs matplotlib: pip install 'llamactypes[bench]'"
+        ) from None
+
+
+def _write(
+    options: argparse.Namespace, machine: dict[str, Any], results: list[Result]
+) -> None:
+    if options.markdown:
+        options.markdown.write_text(report.markdown(machine, results))
+    if options.plot:
+        from benchmarks.plot import draw
+
+        draw(options.plot, machine, results)
 
 
 if __name__ == "__main__":
