@@ -32,7 +32,7 @@ class KnownThreads:
     step_s: float
     """A decode of one token, in seconds."""
     chunk_s: float
-    """A decode of the trials' prompt chunk, in seconds."""
+    """A decode of the trials' prompt chunk, in seconds; 0: not tried."""
     others: float | None
     """CPUs that others kept busy meanwhile."""
 
@@ -110,7 +110,7 @@ def _checked(known: KnownThreads) -> KnownThreads:
     if not all(type(count) is int and 1 <= count <= 512 for count in counts):
         raise ValueError(f"thread counts {counts}")
     durations = (known.step_s, known.chunk_s)
-    if not all(math.isfinite(one) and one > 0 for one in durations):
+    if not all(math.isfinite(one) and one >= 0 for one in durations):
         raise ValueError(f"durations {durations}")
     if known.others is not None and not math.isfinite(known.others):
         raise ValueError(f"load {known.others}")

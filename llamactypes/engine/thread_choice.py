@@ -29,6 +29,8 @@ _STEPS = 4
 _BUDGET_S = 0.1
 """For each count and kind of decode, up to `_MOST_COUNTS` of them."""
 _MOST_COUNTS = 6
+_DEAR_S = 0.05
+"""A decode of one token as long as this: trials of many would delay the start."""
 _LOAD = 0.5
 """CPUs that others use, from which on they matter."""
 _SAME_LOAD_PART = 0.1
@@ -169,10 +171,13 @@ def _measured(context: Context, key: str | None, load: cpus.CpuLoad) -> ThreadCh
     counts = candidates(limit, cpus.physical_cores(), cpus.default_thread_count())
     counts = reachable(counts, limit - round(others or 0.0)) or [1]
     steps = _times(counts, decodes(context, 1, _STEPS))
-    chunks = _times(list(steps), decodes(context, CHUNK_TOKENS, 1))
-    n, n_batch = chosen(steps, limit), chosen(chunks, limit)
+    n = n_batch = chosen(steps, limit)
+    chunks: dict[int, float] = {}
+    if steps[n] < _DEAR_S:
+        chunks = _times(list(steps), decodes(context, CHUNK_TOKENS, 1))
+        n_batch = chosen(chunks, limit)
     others = load.others() if others is None else others
-    known = KnownThreads(n, n_batch, steps[n], chunks[n_batch], others)
+    known = KnownThreads(n, n_batch, steps[n], chunks.get(n_batch, 0.0), others)
     _report(steps, chunks, known, time.perf_counter() - started)
     if key:
         thread_cache.remember(key, known)
@@ -191,20 +196,19 @@ def _report(
 ) -> None:
     busy = "" if known.others is None else f", others use {known.others:.1f} CPUs"
     logger.info(
-        "threads measured in %.2f s%s: %d for one token (%s ms), %d for many (%s ms "
-        "for %d tokens)",
+        "threads measured in %.2f s%s: %d for one token (%s), %d for many (%s)",
         took_s,
         busy,
         known.n_threads,
         _table(steps),
         known.n_threads_batch,
         _table(chunks),
-        CHUNK_TOKENS,
     )
 
 
 def _table(times: dict[int, float]) -> str:
-    return ", ".join(f"{n}: {times[n] * 1e3:.3g}" for n in sorted(times))
+    cells = ", ".join(f"{n}: {times[n] * 1e3:.3g}" for n in sorted(times))
+    return f"{cells} ms" if cells else "not tried"
 
 
 def _as_choice(known: KnownThreads, source: str) -> ThreadChoice:

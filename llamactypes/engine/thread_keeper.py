@@ -122,11 +122,11 @@ class ThreadKeeper:
             else f"now {_threads(found.to)}"
         )
         logger.warning(
-            "decodes take %.3g ms, %.0f times the %.3g ms expected, with %s: something "
-            "else uses the CPUs; %s",
-            found.seconds * 1e3,
+            "decodes take %s, %.0f times the %s expected, with %s: something else uses "
+            "the CPUs; %s",
+            _duration(found.seconds),
             found.seconds / found.expected_s,
-            found.expected_s * 1e3,
+            _duration(found.expected_s),
             _threads(found.before),
             advice,
         )
@@ -148,6 +148,10 @@ def _watch(choice: ThreadChoice) -> ThreadWatch | None:
     if choice.chunk_s:
         watch.know(CHUNK_TOKENS, CHUNK_TOKENS, choice.chunk_s)
     return watch
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
 def _threads(counts: Counts) -> str:

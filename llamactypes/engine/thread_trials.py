@@ -31,6 +31,9 @@ _WORTHWHILE = 1.3
 _TRAPPED = 2.0
 """A trial this many times slower than the best so far is cut short."""
 _LEAST_LIMIT_S = 0.01
+_LONG_S = 0.02
+"""Beside a decode this long, starting threads is nothing."""
+_LEAST_COUNTS = 2
 _CLOSE = 1.05
 """Fewer threads are preferred when they are almost as fast."""
 _CLOSE_TO_ALL = 1.15
@@ -74,13 +77,14 @@ def measure(
     """Return the median seconds of a decode for each count that was tried.
 
     Rounds over all counts alternate, so that a disturbance meets all of them; what is
-    clearly slower leaves after two rounds. No trial begins after `budget_s`.
+    clearly slower leaves after two rounds. No trial begins after `budget_s`, but two
+    counts are always tried.
     """
     times: dict[int, list[float]] = {}
     live, end = list(counts), now() + budget_s
     for n_round in range(_ROUNDS):
         for count in live:
-            if times and now() >= end:
+            if len(times) >= _LEAST_COUNTS and now() >= end:
                 return _medians(times)
             limit_s = _TRAPPED * min(_medians(times).values()) if times else None
             times.setdefault(count, []).append(trial(count, limit_s))
@@ -112,26 +116,32 @@ def decodes(context: Context, n_tokens: int, n_decodes: int) -> Trial:
     """Return a trial that decodes `n_tokens` at once, `n_decodes` times.
 
     The first decode after a change of threads starts them and is not counted when
-    there are others. Sequence 0 is empty before and after. Owner of `context` only.
+    there are others; a long one is enough. Sequence 0 is empty before and after. Owner
+    of `context` only.
     """
 
     def trial(count: int, limit_s: float | None) -> float:
         context.set_threads(count)
-        # One more: the first decode starts the threads.
-        total_s = max(_LEAST_LIMIT_S, (limit_s or 0.0) * (n_decodes + 1))
+        n = 1 if limit_s is not None and limit_s >= _LONG_S else n_decodes
+        total_s = None if limit_s is None else max(_LEAST_LIMIT_S, limit_s * n)
         try:
-            with (
-                _TimeLimit(context, None if limit_s is None else total_s),
-                Batch(n_tokens) as batch,
-            ):
-                times = [_decode(context, batch) for _ in range(n_decodes)]
+            with _TimeLimit(context, total_s):
+                return _median_decode(context, n_tokens, n)
         except DecodeAborted:
-            return total_s / n_decodes
+            assert total_s is not None
+            return total_s / n
         finally:
             context.memory.clear(False)
-        return median(times[1:] or times)
 
     return trial
+
+
+def _median_decode(context: Context, n_tokens: int, n_decodes: int) -> float:
+    with Batch(n_tokens) as batch:
+        first_s = _decode(context, batch)
+        if first_s >= _LONG_S or n_decodes == 1:
+            return first_s
+        return median(_decode(context, batch) for _ in range(n_decodes - 1))
 
 
 def _decode(context: Context, batch: Batch) -> float:

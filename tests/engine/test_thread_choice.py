@@ -137,6 +137,15 @@ def test_measured_threads_are_the_fastest_and_are_reported(context, trials, capl
     assert "4 for one token (1: 0.2, 2: 0.2, 3: 0.15, 4: 0.1 ms)" in line
 
 
+def test_a_slow_model_takes_the_same_threads_for_prompts_untried(
+    context, trials, monkeypatch
+):
+    monkeypatch.setattr(thread_choice, "_DEAR_S", 0.0001)
+    choice = choose(context)
+    assert (choice.n_threads, choice.n_threads_batch, choice.chunk_s) == (4, 4, 0.0)
+    assert choose(context).source == "cached"
+
+
 def test_counts_that_find_no_free_cpu_are_not_tried(context, trials):
     choice = choose(context, Load(1.8))
     assert set(trials) == {1, 2}

@@ -6,6 +6,7 @@ import pytest
 
 from llamactypes.batch import Batch
 from llamactypes.context import Context, ContextParams
+from llamactypes.engine import thread_trials
 from llamactypes.engine.thread_trials import (
     candidates,
     chosen,
@@ -87,9 +88,9 @@ def test_a_trapped_count_is_cut_short():
     assert machine.now < 0.2
 
 
-def test_no_trial_begins_after_the_budget():
+def test_two_counts_are_tried_and_no_more_begins_after_the_budget():
     machine = Machine({3: 1.0, 8: 0.9, 4: 0.9, 1: 3.0})
-    assert machine.measure(0.5) == {3: 1.0}
+    assert machine.measure(0.5) == {3: 1.0, 8: 0.9}
 
 
 @pytest.mark.parametrize(
@@ -134,3 +135,15 @@ def test_a_trial_is_cut_short_and_leaves_nothing_behind(context):
     assert per_decode_s == pytest.approx(shortest_s / 100_000)
     assert context.memory.seq_pos_max(0) == -1
     assert decodes(context, 1, 1)(1, None) > 0
+
+
+def test_a_long_decode_is_measured_once(context, monkeypatch):
+    calls: list[int] = []
+
+    def decode(context, batch):
+        calls.append(batch.n_tokens_max)
+        return 0.5
+
+    monkeypatch.setattr(thread_trials, "_decode", decode)
+    assert decodes(context, 16, 4)(1, None) == 0.5
+    assert calls == [16]

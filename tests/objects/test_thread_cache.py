@@ -69,7 +69,7 @@ def test_a_strange_file_is_ignored_and_replaced(content):
         {"n_threads": 513},
         {"n_threads_batch": True},
         {"n_threads": "4"},
-        {"step_s": 0.0},
+        {"step_s": -1.0},
         {"step_s": float("nan")},
         {"chunk_s": None},
         {"others": float("inf")},
