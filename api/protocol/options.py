@@ -23,6 +23,8 @@ _MANY_PROBS = 128
 """Alternatives for each token that any request may ask for (OpenAI: 20)."""
 _MAX_PROBS_TOTAL = 1 << 20
 """Alternatives of a whole request that asks for more: some hundred megabytes."""
+_TOKEN_IN_PROBS = 2
+"""What a token's own entries take, in alternatives."""
 
 _MAX_TOKENS = Integer(("n_predict", "max_completion_tokens", "max_tokens"), -1)
 _N_KEEP = Integer(("n_keep",), -1)
@@ -88,7 +90,7 @@ class CompletionOptions:
         """
         self._check_probs(len(prompts))
         if self.prompt_logprobs:
-            self._check_prompt_probs(sum(map(len, prompts)))
+            self._check_prompt_probs(self.n_choices * sum(map(len, prompts)))
         return [
             self._request(tokens, choice)
             for tokens in prompts
@@ -110,11 +112,13 @@ class CompletionOptions:
 
     def _check_prompt_probs(self, n_tokens: int) -> None:
         n_probs = self.sampling.n_probs
-        if n_tokens * n_probs > _MAX_PROBS_TOTAL:
+        n_most = _MAX_PROBS_TOTAL // (n_probs + _TOKEN_IN_PROBS)
+        if n_tokens > n_most:
             raise InvalidRequest.field(
                 "n_probs",
-                f"{n_probs} alternatives for each of {n_tokens} prompt tokens are more "
-                f"than {_MAX_PROBS_TOTAL}; ask for fewer, or send fewer prompts",
+                f"{n_probs} alternatives are possible for at most {n_most} tokens of "
+                f"all prompts and choices together, not for {n_tokens}; ask for fewer, "
+                "or send fewer prompts",
             )
 
     def _request(self, tokens: tuple[int, ...], choice: int) -> GenerationRequest:

@@ -224,7 +224,11 @@ def test_more_alternatives_than_memory_holds_are_refused(make_api):
     body = {"prompt": [72] * 10_000, **ASK, "logprobs": 120}
     reply = api.post(PATH, body)
     assert reply.status_code == 400
-    assert "10000 prompt tokens" in reply.json["error"]["message"]
+    assert "at most 8594 tokens" in reply.json["error"]["message"]
+    assert api.engine.requests == []
+    assert api.post(PATH, {**body, "prompt": [72] * 8594}).status_code == 200
+    reply = api.post(PATH, {**body, "prompt": [72] * 8594, "n": 2})
+    assert "not for 17188" in reply.json["error"]["message"]
 
 
 def test_without_logprobs_echo_asks_the_engine_for_nothing(api):
