@@ -14,6 +14,7 @@ from api.resources.info import Front, Health, Models, Props, Slots
 from api.resources.metrics import Metrics
 from api.resources.text import ApplyTemplate, Detokenize, Tokenize
 from api.settings import Settings
+from api.traffic import Traffic
 from llamactypes.engine import Engine
 
 __all__ = ("create_app",)
@@ -50,7 +51,10 @@ def create_app(
         settings = settings or settings_of_process()
         engine = start_engine(settings)
     settings = settings or Settings.from_environment()
-    context = ServingContext(settings, engine)
+    traffic = Traffic(
+        settings.api_prefix, (path for _, paths in _ROUTES for path in paths)
+    )
+    context = ServingContext(settings, engine, traffic)
     app: falcon.App[Any, Any] = falcon.App()
     app.req_options.strip_url_path_trailing_slash = True
     install(app, context)

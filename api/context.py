@@ -11,6 +11,7 @@ from api.key_limit import KeyLimit
 from api.prompt_vocab import BoundedVocab
 from api.protocol.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
+from api.traffic import Traffic
 
 if TYPE_CHECKING:
     from api.settings import Settings
@@ -22,9 +23,10 @@ __all__ = ("ServingContext",)
 class ServingContext:
     """One server's state. Any thread; resources share one object."""
 
-    def __init__(self, settings: Settings, engine: Engine) -> None:
+    def __init__(self, settings: Settings, engine: Engine, traffic: Traffic) -> None:
         self.settings = settings
         self.engine = engine
+        self.traffic = traffic
         self.chat_defaults = ChatDefaults(
             jinja=settings.jinja,
             prefill_assistant=settings.prefill_assistant,

@@ -2,7 +2,7 @@
 
 Identity, CORS, preflight, readiness, key. All of it in ``process_request``, before
 routing: an unknown path is treated like a known one, and nothing runs after a responder
-that could drop a stream without closing it.
+that could drop a stream without closing it (only a count, `api.traffic`).
 """
 
 from __future__ import annotations
@@ -150,3 +150,4 @@ def install(app: falcon.App[Any, Any], context: ServingContext) -> None:
     app.resp_options.default_media_type = JSON_TYPE
     for part in (RequestId(), Cors(context), Readiness(context), Key(context)):
         app.add_middleware(part)
+    app.add_middleware(context.traffic)

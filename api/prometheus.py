@@ -7,9 +7,10 @@ the scrape before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from api.traffic import Answered
 from llamactypes.engine import EngineMetrics, HistogramSnapshot
 
 if TYPE_CHECKING:
@@ -90,12 +91,12 @@ def has_prometheus_client() -> bool:
     return True
 
 
-def metrics_text(metrics: EngineMetrics) -> bytes:
+def metrics_text(metrics: EngineMetrics, answered: Mapping[Answered, int]) -> bytes:
     """Return the Prometheus text format (0.0.4)."""
     from prometheus_client import CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Snapshot(metrics))
+    registry.register(_Snapshot(metrics, answered))
     # llama-server declares this maximum a counter, and its name has no _total, which
     # the client library adds to counters.
     return generate_latest(registry).replace(
@@ -107,14 +108,18 @@ def metrics_text(metrics: EngineMetrics) -> bytes:
 class _Snapshot:
     """A collector of one moment, for one scrape."""
 
-    def __init__(self, metrics: EngineMetrics) -> None:
+    def __init__(
+        self, metrics: EngineMetrics, answered: Mapping[Answered, int]
+    ) -> None:
         self._metrics = metrics
+        self._answered = answered
 
     def collect(self) -> Iterator[Metric]:
         yield from _peer_counters(self._metrics)
         yield from _peer_gauges(self._metrics)
         yield from _own_counters(self._metrics)
         yield from _histograms(self._metrics)
+        yield _http(self._answered)
 
 
 def _peer_counters(metrics: EngineMetrics) -> Iterator[Metric]:
@@ -183,6 +188,19 @@ def _own_counters(metrics: EngineMetrics) -> Iterator[Metric]:
     for name, text, attribute in _OWN_COUNTERS:
         value = getattr(metrics, attribute)
         yield CounterMetricFamily(f"llamactypes:{name}", text, value=value)
+
+
+def _http(answered: Mapping[Answered, int]) -> Metric:
+    from prometheus_client.core import CounterMetricFamily
+
+    family = CounterMetricFamily(
+        "llamactypes:http_requests",
+        "Requests that were answered, scrapes left out.",
+        labels=("method", "route", "status"),
+    )
+    for (method, route, status), n in sorted(answered.items()):
+        family.add_metric((method, route, str(status)), n)
+    return family
 
 
 def _histograms(metrics: EngineMetrics) -> Iterator[Metric]:

@@ -32,6 +32,7 @@ class Metrics(Resource):
             )
         resp.content_type = CONTENT_TYPE
         resp.set_header("Process-Start-Time-Unix", f"{self._started_at:.0f}")
-        resp.data = metrics_text(self._context.engine.metrics())
+        context = self._context
+        resp.data = metrics_text(context.engine.metrics(), context.traffic.counts())
 
     on_head = on_get

@@ -114,13 +114,35 @@ def test_histograms_are_cumulative_and_end_with_their_count(api: Api) -> None:
 def test_every_family_has_its_help_and_type_once(api: Api) -> None:
     text = scrape(api)
     families = list(text_string_to_metric_families(text))
-    assert len({family.name for family in families}) == len(families) == 26
+    assert len({family.name for family in families}) == len(families) == 27
     assert all(family.documentation for family in families)
     assert text.count("# TYPE ") == text.count("# HELP ") == len(families)
 
 
 def test_a_scrape_changes_nothing(api: Api) -> None:
     assert scrape(api) == scrape(api)
+
+
+def test_answers_are_counted_by_route_and_status(make_api: Callable[..., Api]) -> None:
+    api = make_api(metrics=True, api_prefix="/p", api_keys=("k",))
+    given = {"Authorization": "Bearer k"}
+    body = {"prompt": "a", "stream": True}
+    assert api.post("/p/v1/completions", body, headers=given).status_code == 200
+    assert api.post("/p/v1/completions", {"prompt": 1.5}, headers=given)
+    assert api.post("/p/v1/completions/", body).status_code == 401
+    assert api.get("/p/secret/path", headers=given).status_code == 404
+    assert api.get("/p/health").status_code == 200
+    for _ in range(2):
+        text = api.get("/p/metrics", headers=given).text
+        name = "llamactypes:http_requests_total"
+        found = {k: v for k, v in samples(text).items() if k.startswith(name)}
+        assert found == {
+            f"{name}{{method=POST,route=/v1/completions,status={status}}}": 1
+            for status in (200, 400, 401)
+        } | {
+            f"{name}{{method=GET,route=other,status=404}}": 1,
+            f"{name}{{method=GET,route=/health,status=200}}": 1,
+        }
 
 
 def test_metrics_tell_when_the_server_started(api: Api) -> None:
@@ -157,4 +179,4 @@ def test_every_metric_is_documented(api: Api) -> None:
     page = (ROOT / "docs" / "metrics.md").read_text()
     for family in text_string_to_metric_families(scrape(api)):
         name = family.name.partition(":")[2]
-        assert re.search(rf"`{name}(_total)?({{\w+}})?`", page), family.name
+        assert re.search(rf"`{name}(_total)?({{[\w,]+}})?`", page), family.name
