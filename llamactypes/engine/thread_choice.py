@@ -173,7 +173,7 @@ def _measured(context: Context, key: str | None, load: cpus.CpuLoad) -> ThreadCh
     steps = _times(counts, decodes(context, 1, _STEPS))
     n = n_batch = chosen(steps, limit)
     chunks: dict[int, float] = {}
-    if steps[n] < _DEAR_S:
+    if len(steps) > 1 and steps[n] < _DEAR_S:
         chunks = _times(list(steps), decodes(context, CHUNK_TOKENS, 1))
         n_batch = chosen(chunks, limit)
     others = load.others() if others is None else others

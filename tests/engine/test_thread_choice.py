@@ -156,7 +156,7 @@ def test_a_real_measurement_leaves_the_memory_empty(context, monkeypatch):
     monkeypatch.setattr(cpus, "cpu_limit", lambda: 1)
     choice = choose(context)
     assert (choice.n_threads, choice.source) == (1, "measured")
-    assert choice.chunk_s > 0 < choice.step_s
+    assert choice.step_s > 0
     assert context.memory.seq_pos_max(0) == -1
 
 
