@@ -6,7 +6,6 @@ import codecs
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from api.protocol.echo import Echo
@@ -141,15 +140,20 @@ def _rivals(each: TokenProbs, spell: Callable[[float], float]) -> dict[str, floa
 def _offsets(echo: Echo) -> list[int]:
     """Return where each piece begins in the text of the echo.
 
-    Some vocabularies put a blank before a text: it belongs to the first token, and is
-    no part of the text.
+    Some vocabularies put a blank before a text, and after a special token: it belongs
+    to a piece, and is no part of the text.
     """
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-    lengths = [len(decode(piece)) for piece in echo.pieces]
-    joined = b"".join(echo.pieces).decode("utf-8", "replace")
-    n_put_before = len(joined) - len(echo.text) if joined.endswith(echo.text) else 0
-    starts = accumulate(lengths[:-1], initial=-n_put_before)
-    return [min(max(0, start), len(echo.text)) for start in starts]
+    text, at = echo.text, 0
+    offsets: list[int] = []
+    for piece in echo.pieces:
+        offsets.append(min(at, len(text)))
+        part = decode(piece)
+        is_put_before = part.startswith(" ") and not text.startswith(part, at)
+        if is_put_before and text.startswith(part[1:], at):
+            part = part[1:]
+        at += len(part)
+    return offsets
 
 
 def _legacy_text(piece: bytes) -> str:

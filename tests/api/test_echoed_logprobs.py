@@ -125,16 +125,28 @@ def test_a_piece_of_a_character_is_spelt_in_hex_and_offsets_count_characters(api
     assert found["text_offset"] == [0, 0, 0, 0, 1]
 
 
-def test_a_blank_that_the_vocabulary_puts_before_a_text_moves_no_offset(make_api):
+@pytest.mark.parametrize(
+    ("prompt", "tokens", "offsets"),
+    [
+        ("Hi", [" ", "H", "i"], [0, 0, 1]),
+        (" Hi", [" ", " ", "H", "i"], [0, 1, 1, 2]),
+        ("<s>Hi", ["<s>", " ", "H", "i"], [0, 3, 3, 4]),
+    ],
+)
+def test_a_blank_that_the_vocabulary_adds_moves_no_offset(
+    make_api, prompt, tokens, offsets
+):
     class Spacing(FakeVocab):
         def tokenize(self, text, **options):
-            return super().tokenize(" " + text, **options)
+            special, _, rest = text.rpartition("<s>")
+            marked = "<s>" * ("<s>" in text) + special + " " + rest
+            return super().tokenize(marked, **options)
 
     api = make_api(engine=FakeEngine(vocab=Spacing(add_bos=False)))
-    reply = api.post(PATH, {"prompt": "Hi", **ASK, "max_tokens": 0})
-    assert reply.json["choices"][0]["text"] == "Hi"
-    assert logprobs(reply)["tokens"] == [" ", "H", "i"]
-    assert logprobs(reply)["text_offset"] == [0, 0, 1]
+    reply = api.post(PATH, {"prompt": prompt, **ASK, "max_tokens": 0})
+    assert reply.json["choices"][0]["text"] == prompt
+    assert logprobs(reply)["tokens"] == tokens
+    assert logprobs(reply)["text_offset"] == offsets
 
 
 @pytest.mark.parametrize("stream", [False, True])
