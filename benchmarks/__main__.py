@@ -16,7 +16,6 @@ from api.settings.demo_model import find_demo_model
 from api.settings.flags import SettingsError
 from benchmarks import comparison, report
 from benchmarks.machine import describe, headline
-from benchmarks.memory import read_metadata
 from benchmarks.options import parse, places
 from benchmarks.peers import PEERS, Missing, Peer, find_peers
 from benchmarks.ratios import Result
@@ -82,7 +81,6 @@ class _Session:
             model,
             options.threads,
             options.rounds,
-            read_metadata(model),
             has_full_warm_up=not options.quick,
         )
         self._scenarios = [

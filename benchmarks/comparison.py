@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.client import completion, stream
 from benchmarks.load import foreign_share, read_load
-from benchmarks.memory import kv_bytes, weigh
+from benchmarks.memory import kv_bytes, load_alone, weigh
 from benchmarks.peers import Contender, Peer
 from benchmarks.ratios import OURS, Result, Round, summarize
 from benchmarks.raw_decode import RawDecode
@@ -26,8 +26,6 @@ class Plan:
     model: Path
     threads: int
     n_rounds: int
-    metadata: dict[str, str]
-    """The model's, for the size of its KV cache."""
     has_full_warm_up: bool = True
     """Each server first does the whole work once; otherwise a few tokens."""
 
@@ -43,6 +41,7 @@ def run(plan: Plan, scenario: Scenario, peer: Peer | None) -> list[Round]:
     pair: list[Contender] = [ours(shape, peer.library if peer else None)]
     if peer:
         pair.append(peer.make(shape))
+    scales = _scales(plan, scenario, peer)
     rounds = []
     with ExitStack() as stack:
         for contender in pair:
@@ -53,7 +52,7 @@ def run(plan: Plan, scenario: Scenario, peer: Peer | None) -> list[Round]:
             done = {}
             for contender in pair if number % 2 else pair[::-1]:
                 done[contender.name] = _observe(
-                    contender, scenario, number, n_prompt, _scales(plan, scenario)
+                    contender, scenario, number, n_prompt, scales
                 )
                 n_prompt = round(done.get(OURS, ({}, 0))[0].get("n_prompt", n_prompt))
             rounds.append(_round(done))
@@ -112,15 +111,19 @@ def _observe(
     return figures, foreign
 
 
-def _scales(plan: Plan, scenario: Scenario) -> Callable[[int], Figures] | None:
+def _scales(
+    plan: Plan, scenario: Scenario, peer: Peer | None
+) -> Callable[[int], Figures] | None:
     """Return what weighs a process, where the scenario asks and the model allows."""
-    cache_bytes = kv_bytes(plan.metadata, scenario.n_slots, scenario.n_ctx)
-    if not scenario.weighs_memory or cache_bytes is None:
+    if not scenario.weighs_memory or not Path("/proc/self/smaps_rollup").exists():
         return None
-    if not Path("/proc/self/smaps_rollup").exists():
+    model = load_alone(plan.model, peer.library if peer else None)
+    if model is None:
         return None
-    model_bytes = plan.model.stat().st_size
-    return lambda process_id: weigh(process_id, model_bytes, cache_bytes)
+    cache_bytes = kv_bytes(model.metadata, scenario.n_slots, scenario.n_ctx)
+    if cache_bytes is None:
+        return None
+    return lambda process_id: weigh(process_id, model, cache_bytes)
 
 
 def _round(done: dict[str, tuple[Figures, float | None]]) -> Round:

@@ -2,38 +2,82 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from llamactypes import LlamaError, Model, ModelParams
-
-__all__ = ("kv_bytes", "kv_bytes_per_token", "parse_rollup", "read_metadata", "weigh")
+__all__ = (
+    "LoadedModel",
+    "kv_bytes",
+    "kv_bytes_per_token",
+    "load_alone",
+    "parse_rollup",
+    "weigh",
+)
 
 _MIB = 1 << 20
 _PAD = 256  # the library rounds each sequence's share of the context up to this
 _ROLLUP = re.compile(r"^(Rss|Pss|Pss_Anon|Pss_File):\s+(\d+) kB$", re.MULTILINE)
 _F16_BYTES = 2
+_LOAD = """
+import json, re, sys
+from llamactypes import Model, start_backend
+
+def resident():
+    with open("/proc/self/smaps_rollup") as file:
+        return int(re.search(r"Rss:\\s+(\\d+)", file.read())[1]) * 1024
+
+start_backend()
+before = resident()
+model = Model(sys.argv[1])
+print(json.dumps({"resident": resident() - before, "metadata": model.metadata}))
+"""
 
 
-def weigh(process_id: int, model_bytes: int, cache_bytes: int) -> dict[str, float]:
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model in a process that does nothing else."""
+
+    resident_bytes: int
+    """What loading added. More than the file where weights are repacked for the CPU:
+    the library then keeps both copies."""
+    metadata: Mapping[str, str]
+
+
+def load_alone(model: Path, library: Path | None) -> LoadedModel | None:
+    """Load a model on `library` in a process of its own; None where it fails."""
+    env = {**os.environ, **({"LLAMACTYPES_LIB": str(library)} if library else {})}
+    command = [sys.executable, "-c", _LOAD, str(model)]
+    done = subprocess.run(
+        command, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    if done.returncode:
+        return None
+    facts = json.loads(done.stdout)
+    return LoadedModel(facts["resident"], facts["metadata"])
+
+
+def weigh(process_id: int, model: LoadedModel, cache_bytes: int) -> dict[str, float]:
     """Return a process's memory in MiB, by name.
 
-    ``beside_mib`` is all that is resident, shared pages counted in full, less the
-    model's file and the KV cache. Weights that the library repacked for the CPU exist
-    twice while the file stays mapped; the second copy counts here, for every server.
+    ``beside_mib`` is all that is resident, shared pages counted in full, less the KV
+    cache and what the model takes in a process that only loads it.
 
     Raises:
         OSError: There is no ``/proc``.
     """
     sizes = parse_rollup(Path(f"/proc/{process_id}/smaps_rollup").read_text())
-    beside = sizes["Rss"] - model_bytes - cache_bytes
     return {
         "resident_mib": sizes["Rss"] / _MIB,
-        "anonymous_mib": sizes["Pss_Anon"] / _MIB,
-        "model_mib": model_bytes / _MIB,
+        "proportional_mib": sizes["Pss"] / _MIB,
+        "model_mib": model.resident_bytes / _MIB,
         "kv_cache_mib": cache_bytes / _MIB,
-        "beside_mib": beside / _MIB,
+        "beside_mib": (sizes["Rss"] - model.resident_bytes - cache_bytes) / _MIB,
     }
 
 
@@ -74,12 +118,3 @@ def kv_bytes_per_token(metadata: Mapping[str, str]) -> int | None:
         return int(facts["block_count"]) * n_kv_heads * (keys + values) * _F16_BYTES
     except (KeyError, ValueError):
         return None
-
-
-def read_metadata(model: Path) -> dict[str, str]:
-    """Return a GGUF file's metadata; empty where no library can read it."""
-    try:
-        with Model(model, ModelParams(vocab_only=True)) as opened:
-            return dict(opened.metadata)
-    except LlamaError:
-        return {}

@@ -101,7 +101,7 @@ def _find_llama_server(folder: Path) -> Peer | Missing:
     return Peer(
         "llama-server",
         binary.parent,
-        _build(binary.parent),
+        _build(binary),
         lambda shape: llama_server(shape, binary),
         is_llama_server=True,
     )
@@ -114,7 +114,7 @@ def _find_batched_bench(folder: Path) -> Peer | Missing:
     return Peer(
         "llama-batched-bench",
         binary.parent,
-        _build(binary.parent),
+        _build(binary),
         lambda shape: RawDecode(shape, binary),
     )
 
@@ -146,12 +146,18 @@ def _find_llama_cpp_python(python: Path) -> Peer | Missing:
     )
 
 
-def _build(folder: Path) -> str:
-    """Return the build that an own library's record names."""
-    for record in (folder / "build_info.json", folder.parent / "build_info.json"):
-        if record.is_file():
-            return f"b{json.loads(record.read_text()).get('build', '?')}"
-    return "build unknown"
+def _build(binary: Path) -> str:
+    """Return the build that a program of llama.cpp names itself."""
+    done = subprocess.run(
+        [str(binary), "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    lines = (done.stderr + done.stdout).splitlines()
+    named = [one for one in lines if one.startswith("version: ")]
+    return named[0].removeprefix("version: ") if named else "of an unknown build"
 
 
 def _look(
