@@ -24,6 +24,7 @@ __all__ = (
     "completion_reply",
     "completion_stream",
     "read_echo",
+    "read_legacy_logprobs",
     "refuse_legacy",
 )
 
@@ -36,6 +37,21 @@ def refuse_legacy(body: Body) -> None:
         raise NotSupported("suffix", "text is only generated at the end")
     if _BEST_OF.read(body, 1) > 1:
         raise NotSupported("best_of", "every completion is returned; use n")
+
+
+def read_legacy_logprobs(body: dict[str, Any]) -> tuple[dict[str, Any], int | None]:
+    """Translate ``logprobs: 0``: the chosen token's alone, not none (OpenAI).
+
+    Returns:
+        The body with a number that asks for them, and how many rivals to show (None:
+        all that were computed).
+    """
+    count = body.get("logprobs")
+    if count is None or isinstance(count, bool) or count != 0:
+        return body, None
+    if body.get("n_probs") is not None:  # llama-server's name counts before OpenAI's
+        return body, None
+    return {**body, "logprobs": 1}, 0
 
 
 def read_echo(body: Body) -> bool:
@@ -92,7 +108,7 @@ def _with_echo(
 
 
 def _shape(facts: ReplyFacts) -> LegacyLogprobs:
-    return LegacyLogprobs(facts.options.post_sampling_probs)
+    return LegacyLogprobs(facts.options.post_sampling_probs, facts.n_top_shown)
 
 
 def completion_stream(facts: ReplyFacts) -> CompletionStream | EchoedStream:

@@ -79,6 +79,8 @@ class LegacyLogprobs:
     """
 
     is_prob: bool
+    n_top: int | None = None
+    """Most rivals to show; None: all."""
     offset: int = 0
     """Characters of the choice's text before the next token."""
     _decoder: codecs.IncrementalDecoder = field(
@@ -91,7 +93,7 @@ class LegacyLogprobs:
         for each in probs:
             lists["tokens"].append(_legacy_text(each.piece))
             lists["token_logprobs"].append(self._value(each.value))
-            lists["top_logprobs"].append(_rivals(each, self._value))
+            lists["top_logprobs"].append(self._rivals(each, self._value))
             lists["text_offset"].append(self.offset)
             self.offset += len(self._decoder.decode(each.piece))
         return lists
@@ -112,9 +114,23 @@ class LegacyLogprobs:
         lists["tokens"] = [_legacy_text(piece) for piece in echo.pieces]
         # Nothing is said of the first one, as OpenAI does, also where BOS precedes it.
         lists["token_logprobs"] = [None, *(_logprob(each.value) for each in shown)]
-        lists["top_logprobs"] = [None, *(_rivals(each, _logprob) for each in shown)]
+        rivals = (self._rivals(each, _logprob) for each in shown)
+        lists["top_logprobs"] = [None, *rivals]
         lists["text_offset"] = _offsets(echo)
         return lists
+
+    def _rivals(
+        self, each: TokenProbs, spell: Callable[[float], float]
+    ) -> dict[str, float]:
+        """Return text to value, best first; of tokens with the same text the best.
+
+        The chosen token is always among them (OpenAI): last when it is not of the best.
+        """
+        rivals: dict[str, float] = {}
+        shown = each.top[: self.n_top]
+        for _, piece, value in (*shown, (each.token, each.piece, each.value)):
+            rivals.setdefault(_legacy_text(piece), spell(value))
+        return rivals
 
     def _value(self, value: float) -> float:
         if self.is_prob:
@@ -124,17 +140,6 @@ class LegacyLogprobs:
 
 def _no_tokens() -> dict[str, list[Any]]:
     return {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
-
-
-def _rivals(each: TokenProbs, spell: Callable[[float], float]) -> dict[str, float]:
-    """Return text to value, best first; of tokens with the same text the best.
-
-    The chosen token is always among them (OpenAI): last when it is not among the best.
-    """
-    rivals: dict[str, float] = {}
-    for _, piece, value in (*each.top, (each.token, each.piece, each.value)):
-        rivals.setdefault(_legacy_text(piece), spell(value))
-    return rivals
 
 
 def _offsets(echo: Echo) -> list[int]:

@@ -45,7 +45,7 @@ class ReplyFacts:
     """The prompts with their special tokens spelt out; empty: no reply shows them."""
     eog_tokens: Sequence[int] = ()
     n_top_shown: int | None = None
-    """Alternatives that chat shows for each token; None: all."""
+    """Alternatives that OpenAI's formats show for each token; None: all."""
     echoes: Sequence[Echo] = ()
     """For each prompt, what its choices begin with; none: nothing."""
 

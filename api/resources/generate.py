@@ -17,6 +17,7 @@ from api.protocol.completion import (
     completion_reply,
     completion_stream,
     read_echo,
+    read_legacy_logprobs,
     refuse_legacy,
 )
 from api.protocol.conversation import read_conversation, read_logprobs
@@ -165,12 +166,12 @@ class TextCompletion(_Generating):
             self._complete(req, resp)
 
     def _complete(self, req: falcon.Request, resp: falcon.Response) -> None:
-        body = self._read_json(req)
+        body, n_top = read_legacy_logprobs(self._read_json(req))
         refuse_legacy(body)
         vocab = self._context.prompt_vocab
         prompts = read_prompts(body, vocab)
         echoes = read_echoes(body, prompts, vocab) if read_echo(body) else ()
-        facts = self._facts(body, prompts, echoes=echoes)
+        facts = self._facts(body, prompts, echoes=echoes, n_top_shown=n_top)
         if echoes and facts.options.sampling.n_probs:
             options = replace(facts.options, prompt_logprobs=True)
             facts = replace(facts, options=options)

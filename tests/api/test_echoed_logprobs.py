@@ -243,6 +243,28 @@ def test_more_alternatives_than_memory_holds_are_refused(make_api):
     assert "not for 17188" in reply.json["error"]["message"]
 
 
+@pytest.mark.parametrize("echo", [False, True])
+@pytest.mark.parametrize("stream", [False, True])
+def test_zero_shows_the_chosen_tokens_alone(make_api, echo, stream):
+    api = make_api(engine=scripted(delta("!", [33], probs=(token_probs(b"!"),))))
+    body = {"prompt": "Hi", "max_tokens": 1, "logprobs": 0, "echo": echo}
+    if stream:
+        _, lists = joined(api.events(PATH, body))
+        found = lists[0]
+    else:
+        found = logprobs(api.post(PATH, body))
+    prompt = [None, {"i": -2.0}] if echo else []
+    assert found["top_logprobs"] == [*prompt, {"!": -0.5}]
+
+
+@pytest.mark.parametrize("off", [{"logprobs": None}, {"logprobs": False}, {}])
+def test_lists_are_null_when_nobody_asks(api, off):
+    body = {"prompt": "Hi", "echo": True, **off}
+    assert logprobs(api.post(PATH, body)) is None
+    body = {"prompt": "Hi", "logprobs": 0, "n_probs": 0}
+    assert logprobs(api.post(PATH, body)) is None
+
+
 def test_without_logprobs_echo_asks_the_engine_for_nothing(api):
     assert api.post(PATH, {"prompt": "Hi", "echo": True}).status_code == 200
     assert api.engine.requests[0].prompt_probs is None
