@@ -26,7 +26,7 @@ from llamactypes.engine.request import GenerationRequest
 from llamactypes.engine.sequence import Sequence, SequenceState
 from llamactypes.sampling_params import RANDOM_SEED
 
-__all__ = ("Turns", "with_fixed_seeds")
+__all__ = ("Turns", "without_chance")
 
 
 class Turns:
@@ -91,17 +91,20 @@ def _reads_prompt(sequence: Sequence) -> bool:
     return sequence.n_computed < sequence.n_prompt
 
 
-def with_fixed_seeds(
+def without_chance(
     requests: SequenceOf[GenerationRequest],
 ) -> list[GenerationRequest]:
     """Give each request that leaves its seed to chance its place as the seed.
 
     Choices of one request differ from each other so, and are the same the next time.
+    And nobody samples in the graph: it draws a random number before a decode, and once
+    more when an interrupted one is computed again.
     """
-    return [_with_seed(request, place) for place, request in enumerate(requests)]
+    return [_without_chance(request, place) for place, request in enumerate(requests)]
 
 
-def _with_seed(request: GenerationRequest, seed: int) -> GenerationRequest:
-    if request.sampling.seed != RANDOM_SEED:
-        return request
-    return replace(request, sampling=replace(request.sampling, seed=seed))
+def _without_chance(request: GenerationRequest, place: int) -> GenerationRequest:
+    sampling = request.sampling
+    seed = place if sampling.seed == RANDOM_SEED else sampling.seed
+    sampling = replace(sampling, seed=seed, backend_sampling=False)
+    return replace(request, sampling=sampling)

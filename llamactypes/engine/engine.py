@@ -25,7 +25,7 @@ from llamactypes.engine.config import (
     SlotState,
 )
 from llamactypes.engine.core import Core
-from llamactypes.engine.deterministic import with_fixed_seeds
+from llamactypes.engine.deterministic import without_chance
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.metrics import Meter
@@ -185,7 +185,7 @@ class Engine:
             assert self._loaded is not None
             requests = [self._checked(request) for request in requests]
             if self.config.deterministic:
-                requests = with_fixed_seeds(requests)
+                requests = without_chance(requests)
             self._reserve(len(requests))
             samplers: list[SamplerChain] = []
             try:

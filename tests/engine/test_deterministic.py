@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from llamactypes.engine import Engine, EngineConfig, GenerationRequest
-from llamactypes.engine.deterministic import Turns, with_fixed_seeds
+from llamactypes.engine.deterministic import Turns, without_chance
 from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
 from tests.support.builders import make_request, make_scheduler, make_sequence, step
@@ -154,12 +154,10 @@ def test_what_cannot_be_had_is_refused(name):
 
 
 def test_seeds_left_to_chance_become_places_and_given_ones_stay():
-    given = make_request(sampling=SamplingParams(seed=7))
-    seeds = [
-        request.sampling.seed
-        for request in with_fixed_seeds([make_request(), given, make_request()])
-    ]
-    assert seeds == [0, 7, 2]
+    given = make_request(sampling=SamplingParams(seed=7, backend_sampling=True))
+    requests = without_chance([make_request(), given, make_request()])
+    assert [request.sampling.seed for request in requests] == [0, 7, 2]
+    assert not any(request.sampling.backend_sampling for request in requests)
 
 
 # -- real models ---------------------------------------------------------------------
