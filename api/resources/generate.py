@@ -15,13 +15,13 @@ from api.errors import ContextLengthExceeded
 from api.protocol.chat import ChatStream, chat_reply
 from api.protocol.completion import (
     completion_reply,
-    completion_stream,
     read_echo,
     read_legacy_logprobs,
     refuse_legacy,
 )
 from api.protocol.conversation import read_conversation, read_logprobs
 from api.protocol.echo import Echo, read_echoes
+from api.protocol.echoed_stream import completion_stream
 from api.protocol.fields import boolean
 from api.protocol.invalid import InvalidRequest
 from api.protocol.native import NativeStream, native_reply

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from llamactypes.engine.backend_sampling import BackendSampling
 from llamactypes.engine.checkpoints import Checkpoint, MemoryTraits
 from llamactypes.engine.logprobs import top_logprobs
 from llamactypes.engine.plan import Chunk, Plan, PromptProbs, Sampled, Shift
+from llamactypes.engine.prompt_rows import PromptRows, token_probs
 from llamactypes.engine.request import TokenProbs
 from llamactypes.engine.sequence import Sequence
 from llamactypes.engine.thread_keeper import ThreadKeeper
@@ -121,7 +121,7 @@ class LlamaRunner:
         context.set_abort(self._abort)
         self._samplers: dict[int, SamplerChain] = {}
         self._backend_sampling = BackendSampling(context, self._samplers)
-        self._prompt_chunks: list[tuple[Chunk, int]] = []
+        self._prompt_rows = PromptRows(context, vocab)
 
     def use_threads(self, n: int, keeper: ThreadKeeper | None = None) -> None:
         """Sample beside `n` threads that compute; tell `keeper` of decodes from now on.
@@ -168,14 +168,13 @@ class LlamaRunner:
         """
         batch = self._batch
         batch.clear()
-        self._prompt_chunks = []
+        self._prompt_rows.clear()
         rows: list[tuple[Sequence, int]] = []
         for chunk in sorted(plan.chunks, key=_slot):
             sequence, start = chunk.sequence, chunk.start
             assert sequence.slot is not None
             if chunk.prompt_rows:
-                self._prompt_chunks.append((chunk, batch.n_tokens))
-                self._fill_prompt(chunk, sequence.slot)
+                self._prompt_rows.fill(batch, chunk, sequence.slot)
             elif chunk.n_tokens == 1:
                 token = sequence.tokens[start]
                 batch.add(token, start, sequence.slot, chunk.wants_logits)
@@ -188,34 +187,9 @@ class LlamaRunner:
                 rows.append((sequence, batch.n_tokens - 1))
         return rows
 
-    def _fill_prompt(self, chunk: Chunk, slot: int) -> None:
-        """Add a chunk's tokens, and ask for the logits of its rows."""
-        tokens, end = chunk.sequence.tokens, chunk.start + chunk.n_tokens
-        for position in range(chunk.start, end):
-            is_sampled = chunk.wants_logits and position == end - 1
-            wants = is_sampled or position in chunk.prompt_rows
-            self._batch.add(tokens[position], position, slot, wants)
-
     def prompt_probs(self) -> list[PromptProbs]:
         """See `Runner.prompt_probs`."""
-        return [
-            PromptProbs(chunk.sequence, tuple(self._chunk_probs(chunk, index)))
-            for chunk, index in self._prompt_chunks
-        ]
-
-    def _chunk_probs(self, chunk: Chunk, index: int) -> Iterator[TokenProbs]:
-        """Yield the next prompt tokens' logprobs; `index` is the chunk's in the batch.
-
-        PERF: row after row, for all rows of a chunk at once are no faster and would
-        need as much memory again.
-        """
-        sequence, first = chunk.sequence, index - chunk.start
-        n_top = sequence.request.prompt_probs or 0
-        for position in chunk.prompt_rows:
-            token = sequence.tokens[position + 1]
-            logits = self._context.logits(first + position)
-            value, top = top_logprobs(logits, token, n_top)
-            yield self._token_probs(token, value, top)
+        return self._prompt_rows.probs()
 
     def _sample_all(self, rows: list[tuple[Sequence, int]]) -> list[Sampled]:
         """Sample every row, the slow ones on several threads when that saves time.
@@ -275,7 +249,7 @@ class LlamaRunner:
         """Sample; logprobs are of the raw logits."""
         token = sampler.sample(self._context, row)
         value, top = top_logprobs(self._context.logits(row), token, n_probs)
-        return token, self._token_probs(token, value, top)
+        return token, token_probs(self._vocab, token, value, top)
 
     def _sample_post(
         self, sampler: SamplerChain, n_probs: int, row: int
@@ -290,15 +264,7 @@ class LlamaRunner:
         )
         value = next((prob for id, prob in pairs if id == token), 0.0)
         top = [(id, prob) for id, prob in pairs[:n_probs] if prob > 0.0]
-        return token, self._token_probs(token, value, top)
-
-    def _token_probs(
-        self, token: int, value: float, top: list[tuple[int, float]]
-    ) -> TokenProbs:
-        piece = self._vocab.piece
-        return TokenProbs(
-            token, piece(token), value, tuple((id, piece(id), v) for id, v in top)
-        )
+        return token, token_probs(self._vocab, token, value, top)
 
     def forget(self, slot: int, start: int, back: Checkpoint | None = None) -> int:
         """See `Runner.forget`."""
