@@ -6,6 +6,7 @@ admit ─► plan ─► decode and sample ─► apply ─► deliver
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 
@@ -18,6 +19,7 @@ from llamactypes.engine.metrics import Meter
 from llamactypes.engine.pace import Pace
 from llamactypes.engine.plan import Admission, Event, Plan
 from llamactypes.engine.prefix_cache import Slot
+from llamactypes.engine.reaction import Reaction
 from llamactypes.engine.request import FinishReason
 from llamactypes.engine.scheduler import Scheduler
 from llamactypes.engine.sequence import Sequence
@@ -77,8 +79,10 @@ class Core:
         self._meter = meter
         self._on_end = on_end
         self._pace = Pace(config.prefill_gap_ms / 1e3)
+        self._reaction = Reaction(info.n_layer, config.n_ubatch or loaded.n_batch)
         self._live: dict[int, tuple[Sequence, Generation]] = {}
         self._undelivered: list[Event] = []
+        self._checks_books = os.environ.get("LLAMACTYPES_CHECK") == "1"
 
     @property
     def has_work(self) -> bool:
@@ -121,10 +125,15 @@ class Core:
         Raises:
             DecodeError: Fatal; nothing more can be computed.
         """
+        if self._checks_books:
+            self._check_books()
         self._admit()
         for shift in self.scheduler.shifts():
             self._runner.shift(shift)
-        plan = self.scheduler.plan(self._pace.n_prompt_max)
+        plan = self.scheduler.plan(
+            self._pace.n_prompt_max,
+            self._reaction.n_prompt_max(self.scheduler.running),
+        )
         # PERF: readers wake here, not where their tokens were sampled: they format them
         # while the decode below runs without the GIL, instead of contending for it.
         self._deliver()
@@ -155,6 +164,7 @@ class Core:
         self._meter.count(plan, len(sampled), now - started, now)
         n_prompt = plan.n_tokens - plan.n_generating
         self._pace.note(plan.n_generating, n_prompt, now - started)
+        self._reaction.note(plan, now - started)
         for event in events:
             self._post(event)
 
@@ -255,6 +265,21 @@ class Core:
                 self._meter.cache_repairs += 1
                 self._runner.forget(slot.id, 0)
                 slot.empty()
+
+    def _check_books(self) -> None:
+        """Raise AssertionError when scheduler and library disagree: our bug.
+
+        At every step only where the environment has LLAMACTYPES_CHECK=1, as the soak
+        test does (benchmarks/soak.py).
+        """
+        self.scheduler.check_integrity()
+        for slot in self.scheduler.slots.slots:
+            sequence = slot.sequence
+            if sequence is not None and not sequence.is_entered:
+                continue  # what lies there is neither's: it is replaced when it begins
+            expected = len(slot.tokens) if sequence is None else sequence.n_computed
+            found = self._runner.n_computed(slot.id)
+            assert found == expected, f"slot {slot.id}: {found} tokens, not {expected}"
 
     def _post(self, event: Event | None) -> None:
         """Note what readers should see at the next `_deliver`."""
