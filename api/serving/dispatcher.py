@@ -7,6 +7,8 @@ I/O thread ─────┤
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,10 @@ from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import Error
 
 __all__ = ("CONTROL_PATHS", "LaneDispatcher", "LineFull", "control_test")
+
+logger = logging.getLogger("llamactypes.server")
+
+_WARN_EVERY_S = 10.0
 
 CONTROL_PATHS = (
     *("/", "/health", "/v1/health", "/metrics", "/props", "/slots"),
@@ -71,6 +77,7 @@ class LaneDispatcher(ThreadedTaskDispatcher):
         super().__init__()
         self._is_control = is_control
         self._n_line = n_line
+        self._warn_at = 0.0
         self._control = ThreadedTaskDispatcher()
         self._control.set_thread_count(n_control)
         self.set_thread_count(n_work)
@@ -83,7 +90,19 @@ class LaneDispatcher(ThreadedTaskDispatcher):
                 super().add_task(task)
                 return
             request.error = LineFull("")
+            self._warn()
         self._control.add_task(task)
+
+    def _warn(self) -> None:
+        """Say that requests are refused, not for each of them."""
+        now = time.monotonic()
+        if now >= self._warn_at:
+            self._warn_at = now + _WARN_EVERY_S
+            logger.warning(
+                "all %d workers are taken and %d requests wait for one: more get 429",
+                len(self.threads),
+                self._n_line,
+            )
 
     @property
     def _n_waiting(self) -> int:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import pytest
 import requests
 
+from api.app import _ROUTES
 from api.serving.dispatcher import CONTROL_PATHS, control_test
 from api.serving.http_server import HttpServer
 from api.serving.listening import bind_all, urls
@@ -72,7 +73,7 @@ def server() -> Iterator[HangingServer]:
 
 
 def test_looks_are_answered_while_every_worker_hangs_and_the_line_is_full(
-    server: HangingServer,
+    server: HangingServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with ExitStack() as stack:
         clients = [
@@ -83,6 +84,8 @@ def test_looks_are_answered_while_every_worker_hangs_and_the_line_is_full(
         eventually(lambda: server.n_waiting == N_WORKERS)
         error = requests.post(server.url + "/completion", timeout=2)
         assert error.status_code == 429
+        assert requests.post(server.url, timeout=2).status_code == 429
+        assert caplog.text.count(f"and {N_WORKERS} requests wait for one") == 1
         assert error.headers["Retry-After"] == "1"
         assert error.json()["error"]["type"] == "rate_limit_error"
         for path in ("/health", "/v1/models/", "/slots?x=1"):
@@ -130,6 +133,15 @@ class Parsed:
 )
 def test_control_is_what_only_looks(command: str, path: str, expected: bool) -> None:
     assert control_test("/p")(Parsed(command, path)) is expected
+
+
+def test_every_route_that_can_be_looked_at_is_control() -> None:
+    looks = {path for kind, paths in _ROUTES for path in paths if _can_get(kind)}
+    assert looks == set(CONTROL_PATHS)
+
+
+def _can_get(resource: type) -> bool:
+    return hasattr(resource, "on_get")
 
 
 @pytest.mark.parametrize("path", CONTROL_PATHS)
