@@ -25,6 +25,7 @@ PURE_ENGINE = tuple(
         "metrics",
         "pace",
         "plan",
+        "reaction",
         "prefix_cache",
         "prefix_finder",
         "prefix_length",

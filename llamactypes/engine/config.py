@@ -153,6 +153,8 @@ class ModelInfo:
     """Threads that compute many, at this moment."""
     threads_source: str = "default"
     """Why so many: "asked", "measured", "cached", "default", or "adapted" later."""
+    n_layer: int = 0
+    """0 when the model does not say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,7 +244,9 @@ class Scheduler:
 
     # -- plan ---------------------------------------------------------------------
 
-    def plan(self, n_prompt_max: int | None = None) -> Plan:
+    def plan(
+        self, n_prompt_max: int | None = None, n_abortable: int | None = None
+    ) -> Plan:
         """Return the next decode.
 
         Running sequences go first: a long prompt must not stall tokens already
@@ -252,6 +254,7 @@ class Scheduler:
 
         Args:
             n_prompt_max: Most prompt tokens while others generate; None: no limit.
+            n_abortable: Most prompt tokens at any time; None: no limit.
         """
         if self._turns is not None:
             return self._turns.plan(self.running)
@@ -262,9 +265,11 @@ class Scheduler:
         ]
         n_generating = len(chunks)
         room = budget = self.n_batch - n_generating
-        if n_generating and n_prompt_max is not None:
+        limits = (n_prompt_max if n_generating else None, n_abortable)
+        limit = min((n for n in limits if n is not None), default=None)
+        if limit is not None:
             is_unified = self._n_kv is not None
-            n_max = whole_tiles(n_prompt_max, n_generating, is_unified=is_unified)
+            n_max = whole_tiles(limit, n_generating, is_unified=is_unified)
             budget = min(budget, n_max)
         n_rows = self._n_rows
         for sequence in self.running:
