@@ -49,7 +49,9 @@ class MemoryTraits:
     """What the memory of a model can do."""
 
     n_swa: int = 0
-    """Window of layers that forget older cells, in tokens; 0: none."""
+    """Window of layers that need no older cells, in tokens; 0: none."""
+    is_swa_full: bool = False
+    """Such layers keep the older cells all the same."""
     is_recurrent: bool = False
     """Some layers hold one state instead of cells."""
     can_shift: bool = True
@@ -58,7 +60,21 @@ class MemoryTraits:
     @property
     def can_cut(self) -> bool:
         """Whether tokens can be dropped from any position on."""
-        return not self.n_swa and not self.is_recurrent
+        return not self.is_recurrent and (self.is_swa_full or not self.n_swa)
+
+    def is_whole(self, oldest: int, held: int, n_tokens: int) -> bool:
+        """Whether the next token after the first `n_tokens` would miss nothing.
+
+        Args:
+            oldest: Smallest position for which every layer has what it needs.
+            held: Tokens that every layer has seen.
+            n_tokens: How many are to be kept.
+        """
+        if self.is_recurrent:
+            # The one state must be that after the last token, neither older nor newer.
+            return oldest + 1 == held == n_tokens
+        needed = max(0, n_tokens - self.n_swa + 1) if self.n_swa else 0
+        return 0 <= oldest <= needed and n_tokens <= held
 
     def goes_back(self, n_held: int, n_tokens: int) -> bool:
         """Whether `n_held` computed tokens can surely be cut down to `n_tokens`."""

@@ -84,10 +84,11 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
         undo.callback(model.close)
         context = Context(model, _context_params(config))
         undo.callback(context.close)
-        if context.n_batch < config.n_slots:
+        if _n_batch(model, context) < config.n_slots:
+            name = "--ubatch-size" if model.n_swa else "--batch-size"
             raise ContextError(
-                f"--batch-size {context.n_batch} is smaller than the number of slots "
-                f"({config.n_slots}); raise it, or lower --parallel"
+                f"{name} {_n_batch(model, context)} is smaller than the number of "
+                f"slots ({config.n_slots}); raise it, or lower --parallel"
             )
         adapters = [(LoraAdapter(model, path), scale) for path, scale in config.lora]
         if adapters:
@@ -115,13 +116,14 @@ class LlamaModel:
         self._context = context
         self._keeper = keeper
         self.memory = MemoryTraits(
-            n_swa=0 if config.swa_full else model.n_swa,
+            n_swa=model.n_swa,
+            is_swa_full=config.swa_full,
             is_recurrent=model.is_recurrent or model.is_hybrid,
             can_shift=context.memory.can_shift,
         )
         self.runner = LlamaRunner(context, model.vocab, self.memory)
         self.vocab = model.vocab
-        self.n_batch = context.n_batch
+        self.n_batch = _n_batch(model, context)
         self.info = _model_info(config, model, context)
         self._use_threads()
         keeper.on_change = self._use_threads
@@ -159,6 +161,16 @@ class LlamaModel:
         self._context.close()
         self._model.close()
         runtime.release_backend()
+
+
+def _n_batch(model: Model, context: Context) -> int:
+    """Return how many tokens one decode may have.
+
+    With a sliding window not more than the library computes together: it plans the
+    cells of all parts first (llama-kv-cache.cpp, ``prepare``), and what a later part
+    will push out of the window is then missing for an earlier one.
+    """
+    return min(context.n_batch, context.n_ubatch) if model.n_swa else context.n_batch
 
 
 def _history_start(request: GenerationRequest) -> int:

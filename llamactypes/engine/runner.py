@@ -281,14 +281,7 @@ class LlamaRunner:
         Afterwards the slot may hold anything.
         """
         oldest, held = self._memory.seq_pos_min(slot), self.n_computed(slot)
-        if held < n_tokens:
-            return False
-        if self._traits.is_recurrent:
-            # The one state must be that after the last token, neither older nor newer.
-            is_whole = oldest + 1 == held == n_tokens
-        else:
-            window = max(0, self._traits.n_swa - 1)
-            is_whole = 0 <= oldest <= max(0, n_tokens - window)
+        is_whole = self._traits.is_whole(oldest, held, n_tokens)
         return is_whole and self._memory.seq_rm(slot, n_tokens, -1)
 
     def _go_back(self, slot: int, checkpoint: Checkpoint) -> bool:

@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.support import tiny_gguf
+from tests.support import tiny_gguf, tiny_memories
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".build" / "test-models"
@@ -29,6 +29,12 @@ def tiny_model() -> Path:
 def tiny_lora() -> Path:
     """Return a LoRA adapter for `tiny_model`, written on first use."""
     return tiny_gguf.cached(CACHE / f"lora-{_VERSION}.gguf", tiny_gguf.write_lora)
+
+
+def memory_model(kind: str) -> Path:
+    """Return a generated model of `kind`: swa, mamba or jamba."""
+    write = getattr(tiny_memories, f"write_{kind}")
+    return tiny_gguf.cached(CACHE / f"{kind}-{_VERSION}.gguf", write)
 
 
 def stories_model() -> Path | None:

@@ -77,14 +77,14 @@ def write_model(
     if not causal:
         writer.add_causal_attention(False)
     if has_vocabulary:
-        _add_vocabulary(writer)
+        add_vocabulary(writer)
     else:
         writer.add_tokenizer_model("none")
         writer.add_vocab_size(len(vocabulary()))
     if template is not None:
         writer.add_chat_template(template)
     _add_tensors(writer, np.random.default_rng(seed))
-    _finish(writer)
+    finish(writer)
 
 
 def write_lora(path: Path, *, seed: int = 1, alpha: float = 8.0) -> None:
@@ -98,9 +98,9 @@ def write_lora(path: Path, *, seed: int = 1, alpha: float = 8.0) -> None:
     for layer in range(N_LAYER):
         for name, n_out in (("attn_q", N_EMBD), ("attn_v", n_kv)):
             tensor = f"blk.{layer}.{name}.weight"
-            writer.add_tensor(f"{tensor}.lora_a", _random(random, N_LORA_RANK, N_EMBD))
-            writer.add_tensor(f"{tensor}.lora_b", _random(random, n_out, N_LORA_RANK))
-    _finish(writer)
+            writer.add_tensor(f"{tensor}.lora_a", random_weights(random, N_LORA_RANK, N_EMBD))
+            writer.add_tensor(f"{tensor}.lora_b", random_weights(random, n_out, N_LORA_RANK))
+    finish(writer)
 
 
 def cached(path: Path, write: Callable[[Path], None]) -> Path:
@@ -114,7 +114,7 @@ def cached(path: Path, write: Callable[[Path], None]) -> Path:
     return path
 
 
-def _add_vocabulary(writer: gguf.GGUFWriter) -> None:
+def add_vocabulary(writer: gguf.GGUFWriter) -> None:
     tokens = vocabulary()
     writer.add_tokenizer_model("llama")
     writer.add_token_list([text for text, _, _ in tokens])
@@ -130,9 +130,9 @@ def _add_vocabulary(writer: gguf.GGUFWriter) -> None:
 def _add_tensors(writer: gguf.GGUFWriter, random: np.random.Generator) -> None:
     n_vocab, n_kv = len(vocabulary()), N_EMBD // N_HEAD * N_HEAD_KV
     ones = np.ones(N_EMBD, dtype=np.float32)
-    writer.add_tensor("token_embd.weight", _random(random, n_vocab, N_EMBD))
+    writer.add_tensor("token_embd.weight", random_weights(random, n_vocab, N_EMBD))
     writer.add_tensor("output_norm.weight", ones)
-    writer.add_tensor("output.weight", _random(random, n_vocab, N_EMBD))
+    writer.add_tensor("output.weight", random_weights(random, n_vocab, N_EMBD))
     shapes = {
         "attn_q": (N_EMBD, N_EMBD),
         "attn_k": (n_kv, N_EMBD),
@@ -146,14 +146,14 @@ def _add_tensors(writer: gguf.GGUFWriter, random: np.random.Generator) -> None:
         writer.add_tensor(f"blk.{layer}.attn_norm.weight", ones)
         writer.add_tensor(f"blk.{layer}.ffn_norm.weight", ones)
         for name, shape in shapes.items():
-            writer.add_tensor(f"blk.{layer}.{name}.weight", _random(random, *shape))
+            writer.add_tensor(f"blk.{layer}.{name}.weight", random_weights(random, *shape))
 
 
-def _random(random: np.random.Generator, *shape: int) -> NDArray[np.float32]:
+def random_weights(random: np.random.Generator, *shape: int) -> NDArray[np.float32]:
     return (random.standard_normal(shape) * 0.3).astype(np.float32)
 
 
-def _finish(writer: gguf.GGUFWriter) -> None:
+def finish(writer: gguf.GGUFWriter) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
