@@ -44,8 +44,8 @@ types: $(STAMPS)/dev ## Check types (mypy, strict)
 abi: $(STAMPS)/cpu ## Prove the bindings against the pinned headers (needs a C compiler)
 	$(BIN)/python build_scripts/check_abi.py $(ARGS)
 
-bench: $(STAMPS)/test $(STAMPS)/demo ## Run the benchmarks
-	@exec $(BIN)/python -m benchmarks $(ARGS)
+bench: $(STAMPS)/bench $(STAMPS)/demo ## Compare with llama-server, in about 3 minutes
+	@exec $(BIN)/python -m benchmarks --quick $(ARGS)
 
 build-cpu: $(STAMPS)/cpu ## Build libllama for the CPU into llamactypes/lib (cmake, ninja, C++)
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash build_scripts/build_cpu.sh $(ARGS)
@@ -77,6 +77,10 @@ $(STAMPS)/cpu: pyproject.toml | $(STAMPS)/venv
 
 $(STAMPS)/test: pyproject.toml | $(STAMPS)/venv
 	$(PIP) install --editable '.[cpu,test]'
+	@touch $@ $(STAMPS)/cpu
+
+$(STAMPS)/bench: pyproject.toml | $(STAMPS)/venv
+	$(PIP) install --editable '.[cpu,bench]'
 	@touch $@ $(STAMPS)/cpu
 
 $(STAMPS)/dev: pyproject.toml | $(STAMPS)/venv

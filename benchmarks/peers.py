@@ -171,5 +171,7 @@ def _look(
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise RuntimeError(f"{python} cannot be asked for {package}: {error}") from None
-    facts: dict[str, Any] | None = json.loads(done.stdout) if done.stdout else None
+    facts: dict[str, Any] | None = (
+        json.loads(done.stdout) if done.stdout.strip() else None
+    )
     return facts

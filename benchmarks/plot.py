@@ -40,7 +40,7 @@ def draw(path: Path, machine: dict[str, Any], results: Sequence[Result]) -> None
     axes.tick_params(axis="y", length=0)
     figure.suptitle("llamactypes beside its peers", fontweight="bold")
     axes.set_title(_wrap(headline(machine)), fontsize=7.5, color="#555555", loc="left")
-    _legend(axes)
+    _legend(figure, axes)
     figure.savefig(path, dpi=160)
 
 
@@ -60,11 +60,9 @@ def _draw_row(axes: Any, place: int, result: Result) -> None:
         axes.plot(result.target, place, "|", color="black", markersize=15, mew=1.6)
     axes.annotate(
         f"{result.ratio:.2f}",
-        (greatest, place),
-        xytext=(9, 0),
-        textcoords="offset points",
+        (1.01, place),
+        xycoords=axes.get_yaxis_transform(),
         va="center",
-        fontsize=9,
         color=color,
     )
 
@@ -72,7 +70,7 @@ def _draw_row(axes: Any, place: int, result: Result) -> None:
 def _scale(axes: Any, rows: Sequence[Result]) -> None:
     values = [1.0, *(v for one in rows for v in one.ratios)]
     values += [one.target for one in rows if one.target is not None]
-    least, greatest = min(values) * 0.93, max(values) * 1.25
+    least, greatest = min(values) * 0.93, max(values) * 1.07
     axes.set_xlim(least, greatest)
     shown = [tick for tick in ticks(least, greatest) if least <= tick <= greatest]
     axes.xaxis.set_major_locator(FixedLocator(shown))
@@ -84,17 +82,11 @@ def _label(result: Result) -> str:
     return f"{result.row}\nto {result.peer}"
 
 
-def _legend(axes: Any) -> None:
+def _legend(figure: Figure, axes: Any) -> None:
     for color, text in ((_MET, "met"), (_MISSED, "not met"), (_FREE, "no target")):
         axes.plot([], [], "o", color=color, label=text)
     axes.plot([], [], "|", color="black", markersize=12, mew=1.6, label="target")
-    axes.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.12),
-        ncols=4,
-        frameon=False,
-        fontsize=9,
-    )
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize=9)
 
 
 def _wrap(text: str, width: int = 130) -> str:

@@ -93,7 +93,7 @@ def _shared() -> Scenario:
 
 
 def _shared_waves() -> Scenario:
-    name = "the same, 3 waves of new users: first token"
+    name = "3 waves of 8 new users, one prompt: first token"
     row = _time(name, "first_token_s", 6.0)
     return Scenario("shared prompt, 3 waves", 8, 8192, shared_prompt_waves, (row,))
 
@@ -114,7 +114,7 @@ def _warm(n_times: int) -> Scenario:
     rows = (
         _time("one-token request on a warm prefix", "total_ms", 1.0, "ms"),
         Row(
-            "the same, less its compute",
+            "one-token request, less its own compute",
             "beside_compute_ms",
             "ms",
             {"llama-server": 1.0},

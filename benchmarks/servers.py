@@ -57,7 +57,8 @@ class Server:
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port: int = probe.getsockname()[1]
         self.process_id = 0
-        self._command = [*command, "--host", "127.0.0.1", "--port", str(self.port)]
+        """0 while it does not run."""
+        self.command = [*command, "--host", "127.0.0.1", "--port", str(self.port)]
         self._env = {**os.environ, **(env or {})}
         self._url = f"http://127.0.0.1:{self.port}{ready_path}"
 
@@ -75,7 +76,7 @@ class Server:
         """
         with tempfile.TemporaryFile() as log:
             process = subprocess.Popen(
-                self._command,
+                self.command,
                 env=self._env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -86,6 +87,7 @@ class Server:
                 self._wait(process, log)
                 yield self
             finally:
+                self.process_id = 0
                 _stop(process)
 
     def _wait(self, process: subprocess.Popen[bytes], log: Any) -> None:
@@ -94,7 +96,7 @@ class Server:
             if process.poll() is not None:
                 raise RuntimeError(
                     f"{self.name} ended at its start with status {process.returncode}: "
-                    f"{' '.join(self._command)}\n{_tail(log)}"
+                    f"{' '.join(self.command)}\n{_tail(log)}"
                 )
             if _answers(self._url):
                 return
