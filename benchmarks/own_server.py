@@ -29,7 +29,7 @@ class OwnServer:
     ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port: int = probe.getsockname()[1]
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 -- closed by __exit__
         self._command = [sys.executable, "-m", "api", "serve", *flags]
         self._command += ["--host", "127.0.0.1", "--port", str(self.port)]
         self._environment = {**os.environ, **(environment or {})}

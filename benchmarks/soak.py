@@ -25,7 +25,7 @@ from typing import Any
 
 from api.settings.demo_model import find_demo_model
 from benchmarks.own_server import OwnServer
-from benchmarks.soak_load import KINDS, Violation, Worker, abort, sentinel_text
+from benchmarks.soak_load import KINDS, ViolationError, Worker, abort, sentinel_text
 from benchmarks.statistics import percentile, slope
 
 __all__ = ("Usage", "grown")
@@ -114,7 +114,7 @@ class _Soak:
             self._counts[kind.__name__] += 1
             try:
                 kind(worker)
-            except Violation as error:
+            except ViolationError as error:
                 self._violate(f"{kind.__name__}: {error}")
             except Exception as error:
                 self._violate(f"{kind.__name__}: {type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
 """The kinds of work of the soak test: each does one thing and says what was wrong.
 
-A kind is a function of a `Worker`. It raises `Violation` when the server did what it
-must not do; everything else it does, an aborted stream or a refused request, is right.
+A kind is a function of a `Worker`. It raises `ViolationError` when the server did what
+it must not do; all else, an aborted stream or a refused request, is right.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ("KINDS", "SENTINEL", "Violation", "Worker", "events", "sentinel_text")
+__all__ = ("KINDS", "SENTINEL", "ViolationError", "Worker", "events", "sentinel_text")
 
 _TIMEOUT_S = 90.0
 SENTINEL = "Once upon a time there was a little"
-_WORDS = "the lamp stood in a window and every evening boats came home from sea".split()
+_WORDS = ("the", "lamp", "stood", "in", "a", "window", "and", "boats", "came", "home")
 _SYSTEM = "You keep to the point, answer kindly and say what you do not know. " * 6
 
 
-class Violation(Exception):
+class ViolationError(Exception):
     """The server did what it must not do."""
 
 
@@ -56,7 +56,7 @@ class Worker:
         """Return the JSON of a request that must succeed."""
         status, reply = self.post(path, body)
         if status != 200:
-            raise Violation(f"{path} answered {status}: {str(reply)[:300]}")
+            raise ViolationError(f"{path} answered {status}: {str(reply)[:300]}")
         return reply
 
     def open(self, path: str, body: dict[str, Any]) -> socket.socket:
@@ -91,9 +91,9 @@ def _completion(worker: Worker, n_words: int, n_tokens: int, **options: Any) -> 
 def _check_usage(reply: Any, n_most: int) -> None:
     usage = reply["usage"]
     if not 0 < usage["completion_tokens"] <= n_most:
-        raise Violation(f"usage {usage} of at most {n_most} tokens")
+        raise ViolationError(f"usage {usage} of at most {n_most} tokens")
     if usage["total_tokens"] != usage["completion_tokens"] + usage["prompt_tokens"]:
-        raise Violation(f"usage does not add up: {usage}")
+        raise ViolationError(f"usage does not add up: {usage}")
 
 
 def short(worker: Worker) -> None:
@@ -137,12 +137,12 @@ def _read_stream(sock: socket.socket, has_done: bool = True) -> None:
             data += piece
     status = data.split(b" ", 2)[1:2]
     if status != [b"200"]:
-        raise Violation(f"a stream began with {bytes(data[:200])!r}")
+        raise ViolationError(f"a stream began with {bytes(data[:200])!r}")
     found = list(events(bytes(data)))
     if any(event and "error" in event for event in found):
-        raise Violation(f"a stream holds an error: {found[-1]}")
+        raise ViolationError(f"a stream holds an error: {found[-1]}")
     if not found or (found[-1] is not None and has_done):
-        raise Violation(f"a stream ended without [DONE]: {bytes(data[-200:])!r}")
+        raise ViolationError(f"a stream ended without [DONE]: {bytes(data[-200:])!r}")
 
 
 def abort(worker: Worker) -> None:
@@ -179,21 +179,23 @@ def bad_request(worker: Worker) -> None:
     path, body = worker.dice.choice(_BAD)
     status, reply = worker.post(path, body)
     if not 400 <= status < 500 or "error" not in reply:
-        raise Violation(f"{path} {body!r} answered {status}: {str(reply)[:200]}")
+        raise ViolationError(f"{path} {body!r} answered {status}: {str(reply)[:200]}")
 
 
 def too_long(worker: Worker) -> None:
     body = _completion(worker, 2 * worker.n_ctx_slot, 4)
     status, reply = worker.post("/v1/completions", body)
     if status != 400:
-        raise Violation(f"a prompt that is too long got {status}: {str(reply)[:200]}")
+        raise ViolationError(
+            f"a prompt that is too long got {status}: {str(reply)[:200]}"
+        )
 
 
 def several(worker: Worker) -> None:
     n = worker.dice.randint(2, min(4, worker.n_slots))
     reply = worker.ask("/v1/completions", _completion(worker, 12, 8, n=n))
     if len(reply["choices"]) != n:
-        raise Violation(f"{len(reply['choices'])} choices, not {n}")
+        raise ViolationError(f"{len(reply['choices'])} choices, not {n}")
     _check_usage(reply, 8 * n)
 
 
@@ -201,10 +203,10 @@ def logprobs(worker: Worker) -> None:
     reply = worker.ask("/v1/completions", _completion(worker, 6, 6, logprobs=3))
     found = reply["choices"][0]["logprobs"]
     if not found or len(found["token_logprobs"]) != 6:
-        raise Violation(f"logprobs {str(found)[:200]}")
+        raise ViolationError(f"logprobs {str(found)[:200]}")
     reply = worker.ask("/v1/chat/completions", _chat(worker, logprobs=True))
     if not reply["choices"][0]["logprobs"]["content"]:
-        raise Violation("a chat without its logprobs")
+        raise ViolationError("a chat without its logprobs")
 
 
 def tokens(worker: Worker) -> None:
@@ -212,7 +214,7 @@ def tokens(worker: Worker) -> None:
     found = worker.ask("/tokenize", {"content": text})["tokens"]
     back = worker.ask("/detokenize", {"tokens": found})["content"]
     if back.strip() != text:
-        raise Violation(f"{text!r} came back as {back!r}")
+        raise ViolationError(f"{text!r} came back as {back!r}")
 
 
 def slow_reader(worker: Worker) -> None:
@@ -243,7 +245,7 @@ def sentinel_text(worker: Worker) -> str:
 def sentinel(worker: Worker) -> None:
     text = sentinel_text(worker)
     if text != worker.sentinel:
-        raise Violation(f"greedy text changed: {text!r}, not {worker.sentinel!r}")
+        raise ViolationError(f"greedy text changed: {text!r}, not {worker.sentinel!r}")
 
 
 Kind = Callable[[Worker], None]
