@@ -44,7 +44,7 @@ def run(plan: Plan, scenario: Scenario, peer: Peer | None) -> list[Round]:
     scales = _scales(plan, scenario, peer)
     rounds = []
     with ExitStack() as stack:
-        for contender in pair:
+        for contender in reversed(pair):  # what may fail at its start goes first
             stack.enter_context(contender.running())
             _warm_up(plan, scenario, contender)
         n_prompt = 0
@@ -81,6 +81,7 @@ def _result(row: Row, peer: Peer | None, rounds: list[Round]) -> Result:
         target=row.target(peer) if peer else None,
         limit=row.limit,
         less_is_better=row.less_is_better,
+        details=row.details,
     )
 
 

@@ -15,7 +15,7 @@ from llamactypes import __version__
 
 __all__ = ("describe", "headline")
 
-_LOOK_S = 1.0
+_LOOK_S = 0.5
 
 
 def describe(threads: int, model: Path) -> dict[str, Any]:

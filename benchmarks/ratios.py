@@ -43,6 +43,8 @@ class Result:
     less_is_better: bool = False
     extras: dict[str, dict[str, float]] = field(default_factory=dict)
     """Server → medians of all its figures."""
+    details: dict[str, str] = field(default_factory=dict)
+    """Label → key of the figures that the table shows beside the row's own."""
 
     @property
     def ratio(self) -> float | None:
@@ -75,6 +77,7 @@ class Result:
             "less_is_better": self.less_is_better,
             "foreign": self.foreign,
             "medians": self.extras,
+            "details": self.details,
         }
 
     @classmethod
@@ -92,6 +95,7 @@ class Result:
             row["foreign"],
             row["less_is_better"],
             row["medians"],
+            row["details"],
         )
 
 
@@ -112,6 +116,7 @@ def summarize(
     target: float | None,
     limit: float | None,
     less_is_better: bool,
+    details: Mapping[str, str] | None = None,
 ) -> Result:
     """Return the row of one figure; each round's ratio is of that round alone."""
     ours = [one.figures[OURS][key] for one in rounds]
@@ -132,6 +137,7 @@ def summarize(
         _greatest(rounds),
         less_is_better,
         _medians(rounds),
+        dict(details or {}),
     )
 
 

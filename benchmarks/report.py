@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.load import FOREIGN_LIMIT
 from benchmarks.machine import headline
 from benchmarks.peers import Missing, Peer
-from benchmarks.ratios import Result
+from benchmarks.ratios import OURS, Result
 
 __all__ = (
     "HEADER",
@@ -109,12 +109,26 @@ def _markdown_row(result: Result) -> str:
     goal = ", ".join(goals) or _NONE
     if result.is_met is not None:
         goal += " ✓" if result.is_met else " ✗"
-    theirs = _NONE if result.theirs is None else f"{number(result.theirs)}"
     foreign = "unknown" if result.foreign is None else f"{result.foreign:.0%}"
     return (
         f"| {result.row} | {result.peer or _NONE} | {extent} | {goal} "
-        f"| {number(result.ours)} {result.unit} | {theirs} | {foreign} |"
+        f"| {_figure(result, OURS, result.ours)} "
+        f"| {_figure(result, result.peer, result.theirs)} | {foreign} |"
     )
+
+
+def _figure(result: Result, server: str | None, value: float | None) -> str:
+    """Return one server's figure with its details in parentheses."""
+    if value is None or server is None:
+        return _NONE
+    medians = result.extras.get(server, {})
+    details = [
+        f"{label} {number(medians[key])}"
+        for label, key in result.details.items()
+        if key in medians
+    ]
+    text = f"{number(value)} {result.unit}"
+    return f"{text} ({', '.join(details)})" if details else text
 
 
 def _ratio(value: float | None) -> str:

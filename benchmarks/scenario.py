@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from benchmarks.peers import Contender, Peer
 from benchmarks.raw_decode import RawDecode
@@ -29,6 +29,8 @@ class Row:
     """The ratio is theirs over ours."""
     limit: float | None = None
     """The most that ours may need, in `unit`."""
+    details: Mapping[str, str] = field(default_factory=dict)
+    """Label → key of further figures that the table shows."""
 
     def compares(self, peer: Peer, *, stands_in: bool) -> bool:
         """Tell whether it is measured against `peer`, see `target`."""

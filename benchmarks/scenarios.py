@@ -14,6 +14,9 @@ from benchmarks.workloads import (
 
 __all__ = ("scenarios",)
 
+_WAITS = {"p50": "first_token_p50_s", "p95": "first_token_p95_s"}
+_WAVES = {f"wave {wave}": f"first_token_s_wave_{wave}" for wave in (1, 2, 3)}
+
 
 def scenarios(*, quick: bool = False) -> tuple[Scenario, ...]:
     """Return the scenarios; quick ones are fewer and shorter, with the same targets."""
@@ -79,34 +82,43 @@ def _memory(n_streams: int) -> Row:
         {"llama-server": None},
         less_is_better=True,
         limit=150.0,
+        details={"resident": "resident_mib"},
     )
 
 
-def _time(name: str, key: str, target: float, unit: str = "s") -> Row:
-    return Row(name, key, unit, {"llama-server": target}, less_is_better=True)
+def _time(
+    name: str,
+    key: str,
+    target: float,
+    unit: str = "s",
+    details: dict[str, str] | None = None,
+) -> Row:
+    targets = {"llama-server": target}
+    return Row(name, key, unit, targets, less_is_better=True, details=details or {})
 
 
 def _shared() -> Scenario:
     name = "8 clients, one 500-token prompt: first token"
-    row = _time(name, "first_token_s", 6.0)
+    row = _time(name, "first_token_s", 6.0, details=_WAITS)
     return Scenario("shared prompt", 8, 8192, shared_prompt, (row,))
 
 
 def _shared_waves() -> Scenario:
     name = "3 waves of 8 new users, one prompt: first token"
-    row = _time(name, "first_token_s", 6.0)
+    row = _time(name, "first_token_s", 6.0, details=_WAITS | _WAVES)
     return Scenario("shared prompt, 3 waves", 8, 8192, shared_prompt_waves, (row,))
 
 
 def _conversations(n_turns: int) -> Scenario:
     name = f"4 chats of {n_turns} turns on 2 slots: first token"
-    row = _time(name, "first_token_s", 2.0)
+    row = _time(name, "first_token_s", 2.0, details=_WAITS)
     return Scenario("4 chats on 2 slots", 2, 8192, conversations(n_turns), (row,))
 
 
 def _gap() -> Scenario:
     name = "p99 gap of 4 streams beside a 3,000-token prompt"
-    row = _time(name, "gap_p99_s", 3.0)
+    details = {"p50": "gap_p50_s", "the prompt": "long_prompt_s"}
+    row = _time(name, "gap_p99_s", 3.0, details=details)
     return Scenario("gap beside a prompt", 5, 20480, gap_beside_long_prompt, (row,))
 
 

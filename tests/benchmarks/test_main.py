@@ -35,6 +35,25 @@ def test_a_peer_that_is_named_and_not_there_ends_the_run(tmp_path, capsys):
     assert "--with-peers" in capsys.readouterr().err
 
 
+def test_a_peer_that_fails_is_named_and_the_run_goes_on(
+    tmp_path: Path, tiny_model_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    server = tmp_path / "llama-server"
+    server.write_text("#!/bin/sh\necho no such instruction; exit 3\n")
+    server.chmod(0o755)
+    words = ["--quick", "--only", "decode", "--peers", str(tmp_path)]
+    words += ["--peer", "llama-server", "--model", str(tiny_model_path)]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    skipped = [one for one in lines if one.startswith("skipped: ")]
+    assert [one.split(":")[1] for one in skipped] == [
+        " decode, 1 stream, llama-server",
+        " decode, 8 streams, llama-server",
+    ]
+    assert "status 3" in skipped[0]
+    assert "no such instruction" in lines
+
+
 def test_a_plot_of_a_report_is_written(tmp_path):
     pytest.importorskip("matplotlib", reason="the extra 'bench' is not installed")
     from benchmarks.plot import draw

@@ -58,8 +58,15 @@ def test_a_row_has_median_extent_target_and_both_figures():
     row = markdown(MACHINE, [make_result()]).splitlines()[-1]
     assert row == (
         "| decode | llama-server | **1.03** (0.97 – 1.04) | ≥ 1.02 ✓ "
-        "| 123 tokens/s | 120 | 1% |"
+        "| 123 tokens/s | 120 tokens/s | 1% |"
     )
+
+
+def test_a_cell_has_its_details_in_parentheses():
+    medians = {"llamactypes": {"p95": 9.87}, "llama-server": {"p95": 5.0}}
+    result = make_result(extras=medians, details={"at worst": "p95", "else": "none"})
+    row = markdown(MACHINE, [result]).splitlines()[-1]
+    assert "| 123 tokens/s (at worst 9.87) | 120 tokens/s (at worst 5) |" in row
 
 
 def test_every_row_has_as_many_cells_as_the_head():
