@@ -25,7 +25,7 @@ from api.settings.demo_model import find_demo_model
 from benchmarks.own_server import OwnServer
 from benchmarks.statistics import percentile
 
-__all__ = ("Fairness", "measure")
+__all__ = ("Fairness", "Stream", "measure", "read_all")
 
 TARGET_RATIO = 1.2
 TARGET_HEALTH_MS = 50.0
@@ -50,7 +50,7 @@ class Fairness:
     tokens_per_second: float
 
 
-class _Stream:
+class Stream:
     """One client's stream and how many tokens it has."""
 
     def __init__(self, port: int, n_tokens: int, number: int) -> None:
@@ -67,6 +67,10 @@ class _Stream:
         head += f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
         self.n_tokens = 0
         self.is_over = False
+        self.first_at = self.last_at = 0.0
+        """When its first and its last tokens came (``time.perf_counter``)."""
+        self.n_first = 0
+        """Tokens that came first, at once."""
         self._rest = b""
         self.socket = socket.create_connection(("127.0.0.1", port), 60)
         self.socket.sendall(head.encode() + data)
@@ -83,18 +87,21 @@ class _Stream:
         found = _N_PREDICTED.findall(data, 0, len(data) - 1)
         if found:
             self.n_tokens = max(self.n_tokens, int(found[-1]))
+            self.last_at = time.perf_counter()
+            if not self.first_at:
+                self.first_at, self.n_first = self.last_at, self.n_tokens
         self._rest = data[-_KEPT:]
 
 
 def measure(server: OwnServer, n_clients: int, n_slots: int, n_tokens: int) -> Fairness:
     """Start all clients at once and read them to their ends."""
-    streams = [_Stream(server.port, n_tokens, i) for i in range(n_clients)]
+    streams = [Stream(server.port, n_tokens, i) for i in range(n_clients)]
     waits: list[float] = []
     is_over = threading.Event()
     probe = threading.Thread(target=_probe, args=(server, waits, is_over))
     probe.start()
     started = time.monotonic()
-    ratios = _read_all(streams, min(n_clients, n_slots))
+    ratios = read_all(streams, min(n_clients, n_slots))
     seconds = time.monotonic() - started
     is_over.set()
     probe.join()
@@ -110,7 +117,7 @@ def measure(server: OwnServer, n_clients: int, n_slots: int, n_tokens: int) -> F
     )
 
 
-def _read_all(streams: list[_Stream], n_running: int) -> list[float]:
+def read_all(streams: list[Stream], n_running: int) -> list[float]:
     """Return the ratio at each moment at which `n_running` first streams compare."""
     ratios: list[float] = []
     with selectors.DefaultSelector() as selector:

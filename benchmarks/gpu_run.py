@@ -1,0 +1,150 @@
+"""One model on one device: raw llama-batched-bench, our engine, and our server.
+
+    python -m benchmarks.gpu_run model.gguf --bench llama-batched-bench --json out.json
+
+Tokens per second while all streams generate, prompts not counted. The raw figure takes
+no samples; ours take each token from the whole default chain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.fairness import Stream, read_all
+from benchmarks.own_server import OwnServer
+from benchmarks.raw_decode import parse_rates
+from llamactypes.engine import Engine, EngineConfig, GenerationRequest
+
+__all__ = ("engine_rate", "raw_rates", "server_rate")
+
+TARGET = 0.95
+"""Part of the raw rate, at 32 streams."""
+_N_PROMPT = 16
+
+
+def raw_rates(options: argparse.Namespace) -> dict[int, float]:
+    """Return llama-batched-bench's tokens per second by number of sequences."""
+    most = max(options.streams)
+    command = [str(options.bench), "-m", str(options.model), "--output-format", "jsonl"]
+    command += ["-npp", str(_N_PROMPT), "-ntg", str(options.tokens)]
+    command += ["-npl", ",".join(map(str, options.streams))]
+    command += ["-c", str(most * options.context), "-t", str(options.threads)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=options.seconds, check=True
+    )
+    return parse_rates(done.stdout)
+
+
+def engine_rate(options: argparse.Namespace, n: int) -> float:
+    """Return the same of our engine, without HTTP."""
+    config = EngineConfig(
+        str(options.model),
+        n_parallel=n,
+        n_ctx=n * options.context,
+        n_threads=options.threads,
+        n_threads_batch=options.threads,
+    )
+    engine = Engine(config)
+    engine.start()
+    try:
+        engine.wait_ready(options.seconds)
+        prompts = [tuple(range(300 + i, 300 + i + _N_PROMPT)) for i in range(n)]
+        requests = [
+            GenerationRequest(prompt, max_tokens=options.tokens, ignore_eos=True)
+            for prompt in prompts
+        ]
+        generations = engine.submit_many(requests)
+        results = [one.wait(options.seconds) for one in generations]
+    finally:
+        engine.stop(0.0)
+    if engine.failure is not None or None in results:
+        raise RuntimeError(f"the engine did not finish: {engine.failure}")
+    timings = [result.timings for result in results if result is not None]
+    longest_ms = max(one.predicted_ms for one in timings)
+    return sum(one.predicted_n - 1 for one in timings) / longest_ms * 1e3
+
+
+def server_rate(options: argparse.Namespace, n: int) -> float:
+    """Return the same of our server, seen by `n` clients."""
+    flags = ["-m", str(options.model), "-np", str(n), "-c", str(n * options.context)]
+    flags += ["-t", str(options.threads), "-tb", str(options.threads)]
+    with OwnServer(flags) as server:
+        streams = [Stream(server.port, options.tokens, i) for i in range(n)]
+        read_all(streams, n)
+    seconds = max(s.last_at for s in streams) - min(s.first_at for s in streams)
+    return sum(one.n_tokens - one.n_first for one in streams) / seconds
+
+
+def main() -> int:
+    """Measure and print; 1 when something failed or the target is missed."""
+    options = _parse()
+    ends_at = time.monotonic() + options.seconds
+    report: dict[str, Any] = {"model": options.model.name, "rows": []}
+    raw = _tried(report, "raw", lambda: raw_rates(options)) or {}
+    for n in options.streams:
+        row: dict[str, Any] = {"streams": n, "raw": raw.get(n)}
+        for name, rate in (("engine", engine_rate), ("server", server_rate)):
+            if time.monotonic() < ends_at:
+                row[name] = _tried(report, name, lambda r=rate, k=n: r(options, k))
+        _add_ratios(row)
+        report["rows"].append(row)
+        print(json.dumps(row), flush=True)
+    _write(options.json, report)
+    return 0 if _is_met(report) else 1
+
+
+def _tried(report: dict[str, Any], name: str, measure: Callable[[], Any]) -> Any:
+    """Return what `measure` gives; note a failure, so that the rest is not lost."""
+    try:
+        return measure()
+    except Exception as error:
+        detail = getattr(error, "stderr", "") or ""
+        text = f"{name}: {type(error).__name__}: {error} {str(detail)[-500:]}"
+        report.setdefault("errors", []).append(text)
+        print(f"! {text}", file=sys.stderr, flush=True)
+        return None
+
+
+def _add_ratios(row: dict[str, Any]) -> None:
+    for name in ("engine", "server"):
+        rate = row.get(name)
+        if rate:
+            row[f"{name}_step_ms"] = row["streams"] / rate * 1e3
+        if rate and row["raw"]:
+            row[f"{name}_ratio"] = rate / row["raw"]
+
+
+def _is_met(report: dict[str, Any]) -> bool:
+    ratios = [
+        row.get("engine_ratio", 0.0) for row in report["rows"] if row["streams"] == 32
+    ]
+    return not report.get("errors") and all(ratio >= TARGET for ratio in ratios)
+
+
+def _write(path: Path | None, report: dict[str, Any]) -> None:
+    if path is not None:
+        path.write_text(json.dumps(report, indent=1))
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser("benchmarks.gpu_run", description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--bench", type=Path, required=True)
+    parser.add_argument("--streams", type=int, nargs="+", default=[1, 32, 128])
+    parser.add_argument("--tokens", type=int, default=128, help="of each stream")
+    parser.add_argument("--context", type=int, default=256, help="of each stream")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=240.0, help="for all of it")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
