@@ -4,18 +4,18 @@
 #   benchmarks/gpu_check.sh LIBRARY BENCH OUTPUT [SHAPE…]
 #
 #   LIBRARY  folder with a CUDA build of libllama (build_scripts/build_cuda.sh)
-#   BENCH    llama-batched-bench of the same llama.cpp build (--with-peers); it is run
-#            on LIBRARY, so a CPU build's will do
-#   OUTPUT   folder for the figures; the models are written into it, and removed
+#   BENCH    llama-batched-bench of the same llama.cpp build (--with-peers), in a folder
+#            with its libraries; it is run on LIBRARY, so a CPU build's will do
+#   OUTPUT   folder for the figures; models and copies are made in it, and removed
 #   SHAPE    1b, 8b, tiny; default: 1b 8b
 #
 # No network, nothing is installed: PYTHON (default: python3) needs numpy, falcon,
-# waitress and jinja2. It ends within SECONDS_LIMIT (default: 570) in all. STREAMS and TOKENS
-# change what is run. Run it from the root of the repository.
+# waitress and jinja2. It ends within SECONDS_LIMIT (default: 570) in all. STREAMS,
+# TOKENS and THREADS change what is run. Run it from the root of the repository.
 set -euo pipefail
 
 if (($# < 3)); then
-    sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 library=$(realpath "$1")
@@ -29,8 +29,14 @@ python=${PYTHON:-python3}
 ends_at=$((SECONDS + ${SECONDS_LIMIT:-570}))
 
 export LLAMACTYPES_LIB=$library
-# The bench's own folder comes second: it may hold libraries that LIBRARY lacks.
-export LD_LIBRARY_PATH=$library:$(dirname "$bench")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+# ggml looks for its backends beside the program: put LIBRARY's there, over its own.
+work=$output/bin
+trap 'rm -rf "$work" "$output"/*.gguf' EXIT
+mkdir -p "$work"
+cp -L "$(dirname "$bench")"/*.so* "$bench" "$work"
+cp -L "$library"/*.so* "$work"
+bench=$work/$(basename "$bench")
+export LD_LIBRARY_PATH=$work${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 {
     date -u +"%Y-%m-%d %H:%M UTC"
