@@ -36,7 +36,6 @@ mkdir -p "$work"
 cp -L "$(dirname "$bench")"/*.so* "$bench" "$work"
 cp -L "$library"/*.so* "$work"
 bench=$work/$(basename "$bench")
-export LD_LIBRARY_PATH=$work${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 {
     date -u +"%Y-%m-%d %H:%M UTC"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -37,9 +38,22 @@ def raw_rates(options: argparse.Namespace) -> dict[int, float]:
     command += ["-npl", ",".join(map(str, options.streams))]
     command += ["-c", str(most * options.context), "-t", str(options.threads)]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=options.seconds, check=True
+        command,
+        env={**os.environ, "LD_LIBRARY_PATH": _library_path(options.bench)},
+        capture_output=True,
+        text=True,
+        timeout=options.seconds,
+        check=True,
     )
     return parse_rates(done.stdout)
+
+
+def _library_path(bench: Path) -> str:
+    """Return where the bench finds libraries: its folder, and CUDA's from packages."""
+    packages = (Path(folder) / "nvidia" for folder in sys.path)
+    folders = [bench.parent, *(lib for one in packages for lib in one.glob("*/lib"))]
+    found = os.environ.get("LD_LIBRARY_PATH")
+    return os.pathsep.join([*map(str, folders), *([found] if found else [])])
 
 
 def engine_rate(options: argparse.Namespace, n: int) -> float:
