@@ -31,10 +31,10 @@ _BUDGET_S = 0.1
 _MOST_COUNTS = 6
 _DEAR_S = 0.05
 """A decode of one token as long as this: trials of many would delay the start."""
-_LOAD = 0.5
-"""CPUs that others use, from which on they matter."""
+_SAME_LOAD = 0.5
+"""CPUs that others may use more or less before a known choice is measured anew."""
 _SAME_LOAD_PART = 0.1
-"""Part of the CPUs that others may use more or less with the same choice."""
+"""Of all CPUs, where there are many."""
 _SAME_SPEED = 2.0
 """Times that a decode may take longer than when it was chosen."""
 
@@ -52,7 +52,7 @@ class ThreadChoice:
     chunk_s: float = 0.0
     """A decode of `CHUNK_TOKENS`, in seconds; 0: unknown."""
     is_loaded: bool = False
-    """Whether others used a good part of a CPU when this was chosen."""
+    """Whether others left fewer CPUs than this process may use."""
     is_fixed: bool = False
     """Never changed later: asked for, or results may not depend on the load."""
     is_batch_asked: bool = False
@@ -101,10 +101,10 @@ def _choose(context: Context, config: EngineConfig, load: cpus.CpuLoad) -> Threa
         return ThreadChoice(config.n_threads, n_batch, "asked", is_fixed=True)
     if config.deterministic:
         return _default(config)
-    others = load.others()
     key = _key(context, config)
-    choice = _known(context, key, others)
-    if choice is None and config.warmup and _can_measure(context):
+    may_decode = config.warmup and _can_measure(context)
+    choice = _known(context, key, load.others(), may_decode=may_decode)
+    if choice is None and may_decode:
         choice = _measured(context, key, load)
     if choice is None:
         return _default(config)
@@ -135,7 +135,7 @@ def _key(context: Context, config: EngineConfig) -> str | None:
 
 
 def _known(
-    context: Context, key: str | None, others: float | None
+    context: Context, key: str | None, others: float | None, *, may_decode: bool
 ) -> ThreadChoice | None:
     """Return the cached choice if load and speed are about what they were then."""
     known = thread_cache.find(key) if key else None
@@ -143,7 +143,7 @@ def _known(
         return None
     if max(known.n_threads, known.n_threads_batch) > cpus.cpu_limit():
         return None
-    if _can_measure(context):
+    if may_decode:
         limit_s = _SAME_SPEED * known.step_s
         if decodes(context, 1, _STEPS)(known.n_threads, limit_s) >= limit_s:
             return None
@@ -151,7 +151,7 @@ def _known(
 
 
 def _is_same_load(then: float | None, now: float | None) -> bool:
-    tolerance = max(_LOAD, _SAME_LOAD_PART * cpus.cpu_limit())
+    tolerance = max(_SAME_LOAD, _SAME_LOAD_PART * cpus.usable_cpus())
     return then is None or now is None or abs(then - now) < tolerance
 
 
@@ -169,7 +169,7 @@ def _measured(context: Context, key: str | None, load: cpus.CpuLoad) -> ThreadCh
     others = load.others()
     limit = cpus.cpu_limit()
     counts = candidates(limit, cpus.physical_cores(), cpus.default_thread_count())
-    counts = reachable(counts, limit - round(others or 0.0)) or [1]
+    counts = reachable(counts, _n_free(others))
     steps = _times(counts, decodes(context, 1, _STEPS))
     n = n_batch = chosen(steps, limit)
     chunks: dict[int, float] = {}
@@ -182,6 +182,11 @@ def _measured(context: Context, key: str | None, load: cpus.CpuLoad) -> ThreadCh
     if key:
         thread_cache.remember(key, known)
     return _as_choice(known, "measured")
+
+
+def _n_free(others: float | None) -> int:
+    """Return how many CPUs others leave: those beyond a quota are spare ones."""
+    return cpus.usable_cpus() - round(others or 0.0)
 
 
 def _times(counts: list[int], trial: Trial) -> dict[int, float]:
@@ -218,7 +223,7 @@ def _as_choice(known: KnownThreads, source: str) -> ThreadChoice:
         source,
         known.step_s,
         known.chunk_s,
-        is_loaded=(known.others or 0.0) >= _LOAD,
+        is_loaded=_n_free(known.others) < cpus.cpu_limit(),
     )
 
 

@@ -100,7 +100,7 @@ class ThreadKeeper:
         others = self._load.others()
         self._load.restart()
         wanted = max(watch.next_up)
-        return others is not None and others <= cpus.cpu_limit() - wanted + _SPARE
+        return others is not None and others <= cpus.usable_cpus() - wanted + _SPARE
 
     def _follow(self, found: Slowness | StepUp) -> None:
         if isinstance(found, Slowness):

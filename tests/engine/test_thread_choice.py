@@ -42,6 +42,7 @@ def context(tiny_model_path):
 @pytest.fixture
 def four_cpus(monkeypatch):
     monkeypatch.setattr(cpus, "cpu_limit", lambda: 4)
+    monkeypatch.setattr(cpus, "usable_cpus", lambda: 4)
     monkeypatch.setattr(cpus, "physical_cores", lambda: 4)
     monkeypatch.setattr(cpus, "default_thread_count", lambda: 3)
 
@@ -152,6 +153,13 @@ def test_counts_that_find_no_free_cpu_are_not_tried(context, trials):
     assert (choice.n_threads, choice.is_loaded) == (2, True)
 
 
+def test_a_quota_leaves_spare_cpus_for_others(context, trials, monkeypatch):
+    monkeypatch.setattr(cpus, "usable_cpus", lambda: 16)
+    choice = choose(context, Load(9.0))
+    assert set(trials) == {1, 2, 3, 4}
+    assert (choice.n_threads, choice.is_loaded) == (4, False)
+
+
 def test_a_real_measurement_leaves_the_memory_empty(context, monkeypatch):
     monkeypatch.setattr(cpus, "cpu_limit", lambda: 1)
     choice = choose(context)
@@ -224,9 +232,10 @@ def test_a_known_choice_is_used_under_about_the_same_load(context, four_cpus, lo
     assert choose(context, load).source == "cached"
 
 
-def test_a_known_choice_is_used_without_warm_up(context, four_cpus):
+def test_a_known_choice_is_used_untried_without_warm_up(context, trials):
     thread_cache.remember(key_of(context), KNOWN)
     assert choose(context, warmup=False).source == "cached"
+    assert trials == []
 
 
 @pytest.mark.parametrize("change", [{"n_gpu_layers": 0}, {"type_k": "q8_0"}])

@@ -53,7 +53,7 @@ class Kept:
         self.load = Load()
         clock = SimpleNamespace(monotonic=lambda: self.now)
         monkeypatch.setattr(thread_keeper, "time", clock)
-        monkeypatch.setattr(thread_keeper.cpus, "cpu_limit", lambda: 4)
+        monkeypatch.setattr(thread_keeper.cpus, "usable_cpus", lambda: 4)
         monkeypatch.setattr(thread_keeper.cpus, "default_thread_count", lambda: 3)
         self.context = FakeContext()
         self.context.set_threads(choice.n_threads, choice.n_threads_batch)
