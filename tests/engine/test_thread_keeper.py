@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from types import SimpleNamespace
 
 import pytest
 
+from llamactypes.batch import Batch
 from llamactypes.context import Context, ContextParams
-from llamactypes.engine import thread_keeper
+from llamactypes.engine import Engine, GenerationRequest, thread_keeper
 from llamactypes.engine.config import EngineConfig
 from llamactypes.engine.loader import load_model
 from llamactypes.engine.plan import Chunk, Plan
 from llamactypes.engine.thread_choice import ThreadChoice
 from llamactypes.engine.thread_keeper import ThreadKeeper
 from llamactypes.model import Model
+from llamactypes.sampling_params import SamplingParams
 
 MEASURED = ThreadChoice(4, 4, "measured", step_s=0.01, chunk_s=0.1)
 PLAN = Plan((Chunk(SimpleNamespace(), 9, 1, True),), 1)  # type: ignore[arg-type]
@@ -143,8 +146,6 @@ def test_one_thread_is_not_watched(monkeypatch, choice):
 
 @pytest.mark.parametrize(("is_unified", "cells"), [(True, 5 + 2), (False, 5)])
 def test_cells_of_all_slots_count_in_one_buffer(tiny_model_path, is_unified, cells):
-    from llamactypes.batch import Batch
-
     params = ContextParams(n_ctx=64, n_seq_max=2, n_threads=1, kv_unified=is_unified)
     with Model(tiny_model_path) as model, Context(model, params) as context:
         with Batch(8) as batch:
@@ -172,3 +173,32 @@ def test_model_and_sampling_threads_follow_a_change(tiny_model_path, monkeypatch
         assert loaded.runner._n_helpers == 2
     finally:
         loaded.close()
+
+
+class Noted:
+    """In a keeper's place: the decodes it would be told of."""
+
+    def __init__(self) -> None:
+        self.decodes: list[tuple[int, float]] = []
+
+    def note(self, plan: Plan, seconds: float) -> None:
+        self.decodes.append((plan.n_tokens, seconds))
+
+
+def test_the_engine_tells_of_each_decode_and_of_changed_threads(tiny_model_path):
+    engine = Engine(EngineConfig(str(tiny_model_path), n_ctx=64, n_threads=1))
+    engine.start()
+    try:
+        engine.wait_ready(60)
+        loaded, noted = engine._loaded, Noted()
+        loaded.runner.use_threads(1, noted)
+        greedy = SamplingParams(temperature=0.0)
+        engine.submit(
+            GenerationRequest((1,) * 9, sampling=greedy, max_tokens=4, ignore_eos=True)
+        ).wait(60)
+        assert [n for n, _ in noted.decodes] == [9, 1, 1, 1]
+        assert all(seconds > 0 for _, seconds in noted.decodes)
+        loaded.info = dataclasses.replace(loaded.info, n_threads=7)
+        assert engine.info.n_threads == 7
+    finally:
+        engine.stop(0)
