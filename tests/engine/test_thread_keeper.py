@@ -159,7 +159,8 @@ def test_cells_of_all_slots_count_in_one_buffer(tiny_model_path, is_unified, cel
 
 def test_model_and_sampling_threads_follow_a_change(tiny_model_path, monkeypatch):
     monkeypatch.setattr("llamactypes.engine.runner.usable_cpus", lambda: 4)
-    config = EngineConfig(str(tiny_model_path), n_ctx=64, n_threads=3)
+    path = str(tiny_model_path)
+    config = EngineConfig(path, n_ctx=64, n_threads=3, warmup=False)
     loaded = load_model(config, lambda part: True)
     try:
         assert (loaded.info.n_threads, loaded.info.threads_source) == (3, "asked")
