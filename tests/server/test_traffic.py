@@ -109,10 +109,11 @@ def test_client_that_leaves_during_a_long_prompt_frees_its_slot(
 ) -> None:
     server = start_server("-m", str(smollm2_path), "--port", "0", "--no-warmup")
     server.wait_ready()
-    body = {"prompt": "word " * 6000, "n_predict": 1}
-    with raw_request(server, "/completion", body):
-        eventually(lambda: server.n_busy_slots() == 1)
-    eventually(lambda: server.n_busy_slots() == 0, within_s=1)
+    for is_stream in (False, True):
+        body = {"prompt": "word " * 6000, "n_predict": 1, "stream": is_stream}
+        with raw_request(server, "/completion", body):
+            eventually(lambda: server.n_busy_slots() == 1)
+        eventually(lambda: server.n_busy_slots() == 0, within_s=1)
 
 
 def test_health_answers_while_all_slots_and_the_queue_are_full(
