@@ -17,6 +17,7 @@ from llamactypes.engine.plan import PromptProbs
 from llamactypes.engine.request import TokenProbs
 from llamactypes.errors import DecodeAborted, KVCacheFull
 from llamactypes.sampling_params import SamplingParams
+from tests.support import models
 from tests.support.builders import make_request, make_scheduler, make_sequence, step
 from tests.support.fake_model import FakeModel
 from tests.support.waiting import eventually
@@ -301,6 +302,19 @@ def test_numbers_survive_interrupts(tiny_model_path):
         other.join()
         for generation in generations:
             check(tiny_model_path, generation)
+
+
+@pytest.mark.parametrize("kind", ["swa", "mamba", "jamba"])
+def test_numbers_of_memory_that_cannot_be_rolled_back(kind):
+    path = models.memory_model(kind)
+    with running(path, n_batch=64) as engine:
+        for generation in engine.submit_many([ask(engine, PROMPT * 4)] * 2):
+            check(path, generation)
+        generation = engine.submit(ask(engine, PROMPT * 4))
+        for _ in range(10):
+            engine._interrupt()
+            generation.wait(0.001)
+        check(path, generation)
 
 
 def test_numbers_of_a_prompt_that_fills_its_context(tiny_model_path):
