@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from types import FrameType
 
 from api.prometheus import INSTALL_HINT, has_prometheus_client
+from api.serving.interpreter import share_fairly
 from api.serving.log_setup import set_up_logging
 from api.settings import Settings, SettingsError
 from llamactypes.engine import Engine
@@ -63,6 +64,7 @@ def start_engine(settings: Settings) -> Engine:
         SettingsError: No model is named, or its file is not there.
     """
     check_model(settings)
+    share_fairly()
     engine = Engine(settings.engine)
     engine.start()
     threading.Thread(target=_report, args=(engine,), daemon=True).start()

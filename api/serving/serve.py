@@ -20,6 +20,7 @@ from api.app import create_app
 from api.serving.banner import ready_lines
 from api.serving.console import Console, LoadingBar
 from api.serving.http_server import HttpServer
+from api.serving.interpreter import share_fairly
 from api.serving.listening import ListenError, bind_all, urls
 from api.serving.stopping import StopSignal
 from api.settings import Settings
@@ -46,6 +47,7 @@ def serve(settings: Settings, stop: StopSignal, console: Console) -> int:
     except ListenError as error:
         console.complain(f"error: {error}")
         return 1
+    share_fairly()
     engine = Engine(settings.engine)
     http = HttpServer(create_app(settings, engine), sockets, settings)
     addresses = urls(sockets, settings.api_prefix)
