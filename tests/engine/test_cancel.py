@@ -36,7 +36,7 @@ def test_what_survives_a_cancel_is_true(stories_model_path, kv_unified):
     moments = random.Random(3)
     n_reused = 0
     with running(stories_model_path, cache_ram_mib=0, n_ubatch=32, **options) as engine:
-        prompts = [f"{name} {PROMPT * 30}" for name in ("Tom", "Lily")]
+        prompts = [f"{name} {PROMPT * 12}" for name in ("Tom", "Lily")]
         asked = [ask(engine, prompt, max_tokens=12) for prompt in prompts]
         started = time.perf_counter()
         expected = [run(engine, request)[0].text for request in asked]
@@ -46,7 +46,7 @@ def test_what_survives_a_cancel_is_true(stories_model_path, kv_unified):
             cancel_after(engine, request, moments.uniform(0, whole_s))
             generation, result = run(engine, request)
             assert generation.text == expected[i % len(asked)]
-            n_reused += 16 < result.n_cached < result.n_prompt - 1
+            n_reused += 8 < result.n_cached < result.n_prompt - 1
     assert n_reused > N_CANCELS // 4
 
 
