@@ -48,7 +48,7 @@ def save_sequence(
     _check(context, seq_id)
     flags = _flags(partial)
     size = C.llama_state_seq_get_size_ext(context.raw, seq_id, flags)
-    # PERF: written in place. A ctypes array and a copy of it took 13 ms for 7 MB, not 2.
+    # PERF: written in place: 2 ms for 7 MB. A ctypes array and its copy took 13.
     data = bytearray(size)
     with _native_log.collect_problems() as problems:
         written = C.llama_state_seq_get_data_ext(

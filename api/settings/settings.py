@@ -90,7 +90,6 @@ class Settings:
     # -- accepted for the sake of llama-server's command lines; see their notices --
     offline: bool = False
     cont_batching: bool = True
-    cache_idle_slots: bool = False
 
     # -- only for ``run`` --
     prompt: str | None = None

@@ -87,7 +87,6 @@ GROUPS: tuple[tuple[str, str], ...] = (
         "the model cannot be changed this way; adapters go through --lora-scaled",
     ),
     (
-        "-ctxcp --ctx-checkpoints --swa-checkpoints -cms --checkpoint-min-step "
         "--cache-reuse --slot-save-path --kv-unified-per-slot -dt --defrag-thold",
         "slots reuse the longest common prefix only; see --cache-prompt and --swa-full",
     ),

@@ -1,4 +1,4 @@
-"""What can be reused of a computed sequence when its memory cannot be rolled back. Pure.
+"""What can be reused when a sequence's memory cannot be rolled back. Pure.
 
 The cells of ordinary attention can be dropped from any position on. A recurrent state
 cannot: it knows only its present. And layers with a sliding window have dropped what

@@ -75,6 +75,8 @@ class EngineConfig:
     0: no limit."""
     cache_ram_mib: int = 8192
     """Limit of conversations kept in RAM when their slot is taken; -1: none, 0: off."""
+    cache_idle_slots: bool = True
+    """An idle conversation that must leave a full KV cache goes to RAM, too."""
     n_ctx_checkpoints: int = 32
     """Most checkpoints of one conversation, for memory that cannot be cut; 0: none."""
     checkpoint_min_step: int = 8192

@@ -10,7 +10,12 @@ import os
 import time
 from collections.abc import Callable
 
-from llamactypes.engine.checkpoints import CheckpointPolicy, newest
+from llamactypes.engine.checkpoints import (
+    Checkpoint,
+    CheckpointPolicy,
+    Checkpoints,
+    newest,
+)
 from llamactypes.engine.config import EngineConfig
 from llamactypes.engine.deterministic import Turns
 from llamactypes.engine.generation import Generation
@@ -66,6 +71,7 @@ class Core:
             n_rows=_most_rows(info.n_vocab),
             turns=_turns(config, loaded.n_batch, info.n_vocab),
             memory=loaded.memory,
+            keep_idle=config.cache_idle_slots,
             checkpoints=CheckpointPolicy(
                 config.n_ctx_checkpoints, config.checkpoint_min_step, config.n_ubatch
             ),
@@ -194,7 +200,8 @@ class Core:
         admissions = self.scheduler.begin()
         for admission in admissions:
             if admission.replaced is not None:
-                self._keep(admission.slot, admission.replaced)
+                slot = admission.slot
+                self._keep(slot, admission.replaced, slot.checkpoints)
         # Copies last: until the next decode the runner cannot save or load beside them.
         for admission in sorted(admissions, key=lambda one: one.source is not None):
             self._begin(admission)
@@ -204,7 +211,7 @@ class Core:
         slot, n_cached = admission.slot.id, admission.n_cached
         back = admission.checkpoint
         if admission.saved is not None:
-            kept = self._runner.load(slot, admission.saved.data, n_cached, back)
+            kept = self._load(slot, admission.saved, n_cached, back)
             self.scheduler.state_cache.drop(admission.saved)
         elif admission.source is not None:
             kept = self._runner.share(admission.source.id, slot, n_cached, back)
@@ -213,11 +220,20 @@ class Core:
         self._post(self.scheduler.start(admission, kept, time.perf_counter()))
         self._meter.count_cached(kept)
 
-    def _keep(self, slot: Slot, tokens: list[int]) -> None:
+    def _load(
+        self, slot: int, saved: SavedState, n_tokens: int, back: Checkpoint | None
+    ) -> int:
+        """Load a state; idle slots give way where it finds no room."""
+        while True:
+            kept = self._runner.load(slot, saved.data, n_tokens, back)
+            if kept or not self.scheduler.may_lack_room:
+                return kept
+            self._make_room()
+
+    def _keep(self, slot: Slot, tokens: list[int], checkpoints: Checkpoints) -> None:
         data = self._runner.save(slot.id)
         if data is not None:
-            saved = SavedState(tokens, data, slot.checkpoints)
-            self.scheduler.state_cache.put(saved)
+            self.scheduler.state_cache.put(SavedState(tokens, data, checkpoints))
 
     def _make_checkpoints(self, plan: Plan) -> None:
         for sequence in self.scheduler.due_checkpoints(plan):
@@ -227,6 +243,9 @@ class Core:
                 self.scheduler.add_checkpoint(sequence, data)
 
     def _make_room(self) -> None:
+        lost = self.scheduler.worth_keeping()
+        if lost is not None:
+            self._keep(lost[0], lost[1].tokens, lost[1].checkpoints)
         slot, event = self.scheduler.make_room()
         self._runner.forget(slot.id, 0)
         self._post(event)

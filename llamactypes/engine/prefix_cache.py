@@ -122,11 +122,14 @@ class SlotTable:
         self._clock += 1
         slot.last_used = self._clock
 
+    def least_used(self) -> Slot | None:
+        """Return the least recently used idle slot that holds something; None: none."""
+        holding = (slot for slot in self.idle() if slot.tokens)
+        return min(holding, key=lambda slot: slot.last_used, default=None)
+
     def evict(self) -> Slot | None:
-        """Forget the least recently used idle slot that holds something; None: none."""
-        holding = [slot for slot in self.idle() if slot.tokens]
-        if not holding:
-            return None
-        slot = min(holding, key=lambda slot: slot.last_used)
-        slot.empty()
+        """Forget what `least_used` holds."""
+        slot = self.least_used()
+        if slot is not None:
+            slot.empty()
         return slot

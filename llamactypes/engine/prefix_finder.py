@@ -106,16 +106,16 @@ class PrefixFinder:
     def _replaced(self, slot: Slot, n_kept: int) -> list[int] | None:
         """Return the slot's tokens when their state is worth keeping in RAM."""
         tokens = slot.tokens
-        if not self._states.is_on or slot.n_trusted is not None:
+        if slot.n_trusted is not None or 2 * n_kept >= len(tokens):
             return None
-        if len(tokens) < _MIN_SAVED or 2 * n_kept >= len(tokens):
-            return None
-        elsewhere = any(
-            other.prefix(tokens) == len(tokens)
-            for other in self._slots.slots
-            if other is not slot
-        )
-        return None if elsewhere else tokens
+        return tokens if self.is_worth_keeping(slot, tokens) else None
+
+    def is_worth_keeping(self, slot: Slot, tokens: list[int]) -> bool:
+        """Whether RAM should keep the state of `tokens`, which only `slot` may have."""
+        if not self._states.is_on or len(tokens) < _MIN_SAVED:
+            return False
+        others = (other for other in self._slots.slots if other is not slot)
+        return not any(other.prefix(tokens) == len(tokens) for other in others)
 
     def awaited(
         self, sequence: Sequence, slot: Slot, running: Iterable[Sequence]

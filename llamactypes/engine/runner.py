@@ -285,6 +285,8 @@ class LlamaRunner:
         return is_whole and self._memory.seq_rm(slot, n_tokens, -1)
 
     def _go_back(self, slot: int, checkpoint: Checkpoint) -> bool:
+        if self.n_computed(slot) < checkpoint.n_tokens:
+            return False  # the ordinary cells that belong to it are not there
         try:
             restore_sequence(self._context, slot, checkpoint.data, partial=True)
         except StateError as error:
@@ -346,7 +348,7 @@ class LlamaRunner:
         try:
             restore_sequence(self._context, slot, data)
         except StateError as error:
-            logger.warning("slot %d cannot be restored from RAM: %s", slot, error)
+            logger.info("slot %d cannot be restored from RAM: %s", slot, error)
             return self.forget(slot, 0)
         return self.forget(slot, n_tokens, back)
 

@@ -40,7 +40,7 @@ from llamactypes.engine.prefix_cache import Slot, SlotTable
 from llamactypes.engine.prefix_finder import PrefixFinder
 from llamactypes.engine.request import FinishReason
 from llamactypes.engine.sequence import Sequence, SequenceState
-from llamactypes.engine.state_cache import StateCache
+from llamactypes.engine.state_cache import SavedState, StateCache
 from llamactypes.engine.tiles import chunk_length, whole_tiles
 from llamactypes.errors import KVCacheFull, LlamaError
 
@@ -73,6 +73,7 @@ class Scheduler:
         turns: Turns | None = None,
         memory: MemoryTraits | None = None,
         checkpoints: CheckpointPolicy | None = None,
+        keep_idle: bool = True,
     ) -> None:
         """Create a scheduler without work.
 
@@ -89,6 +90,7 @@ class Scheduler:
             turns: Plans in deterministic mode.
             memory: What the model's memory can do; None: everything.
             checkpoints: For memory that cannot be cut.
+            keep_idle: What idle slots must give up goes to RAM.
         """
         if n_slots > n_batch:
             raise ValueError(f"{n_slots} slots do not fit a batch of {n_batch} tokens")
@@ -104,6 +106,7 @@ class Scheduler:
         memory = memory or MemoryTraits()
         self._prefixes = PrefixFinder(self.slots, self.state_cache, memory, cut)
         self._memory = memory
+        self._keep_idle = keep_idle
         self._checkpoints = checkpoints or CheckpointPolicy()
         if memory.can_cut:
             self._checkpoints = CheckpointPolicy()
@@ -398,16 +401,45 @@ class Scheduler:
 
     # -- when the KV cache is full --------------------------------------------------
 
+    @property
+    def may_lack_room(self) -> bool:
+        """Whether an idle slot could give up cells for others."""
+        return self._n_kv is not None and self.slots.least_used() is not None
+
+    def worth_keeping(self) -> tuple[Slot, SavedState] | None:
+        """Return what `make_room` would lose though RAM could keep it.
+
+        The state's data is still to be had from the runner.
+        """
+        slot = self.slots.least_used()
+        if slot is not None and self._keep_idle and slot.n_trusted is None:
+            lost = SavedState(slot.tokens, b"", slot.checkpoints)
+        elif slot is None and len(self.running) > 1:
+            youngest = self._youngest()
+            assert youngest.slot is not None
+            if youngest.n_trusted is not None:
+                return None
+            slot = self.slots[youngest.slot]
+            tokens = youngest.tokens[: youngest.n_computed]
+            lost = SavedState(tokens, b"", youngest.checkpoints)
+        else:
+            return None
+        is_worth = self._prefixes.is_worth_keeping(slot, lost.tokens)
+        return (slot, lost) if is_worth else None
+
+    def _youngest(self) -> Sequence:
+        return max(self.running, key=lambda sequence: sequence.id)
+
     def make_room(self) -> tuple[Slot, Event | None]:
         """Give up something so that the next plan may fit; return the slot to forget.
 
         First what idle slots remember, then the youngest running sequence (it waits
-        again and is computed anew later), and when only one runs, that one fails.
+        again and goes on from RAM later, or is computed anew), and when only one runs, that one fails.
         """
         slot = self.slots.evict()
         if slot is not None:
             return slot, None
-        youngest = max(self.running, key=lambda sequence: sequence.id)
+        youngest = self._youngest()
         assert youngest.slot is not None
         slot = self.slots[youngest.slot]
         event = None

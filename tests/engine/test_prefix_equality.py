@@ -45,10 +45,10 @@ def path_of(kind: str) -> str:
 @contextmanager
 def running(kind: str, *, unified: bool, **options):
     options.setdefault("n_parallel", 3)
+    options.setdefault("n_ctx", options["n_parallel"] * 512)
     # A small physical batch: the window then really forgets.
     config = EngineConfig(
         path_of(kind),
-        n_ctx=options["n_parallel"] * 512,
         n_ubatch=32,
         n_threads=1,
         kv_unified=unified,
@@ -179,3 +179,37 @@ def test_demo_model_continues_a_conversation_as_from_nothing():
         found = [answer(engine, prompt) for prompt in prompts]
     assert [text for text, _ in found] == expected("smollm2", True, prompts)
     assert [n_cached for _, n_cached in found] == [0, 60, 40]
+
+
+@pytest.mark.parametrize("kind", ["tiny", "swa", "jamba"])
+def test_idle_conversation_that_must_leave_a_full_buffer_comes_back_from_ram(kind):
+    prompts = [words(300), words(300, 3), words(310)]
+    with running(kind, unified=True, n_parallel=2, n_ctx=512) as engine:
+        found = [answer(engine, prompt) for prompt in prompts]
+    assert [text for text, _ in found] == expected(kind, True, prompts)
+    assert found[2][1] >= 296
+    with running(
+        kind, unified=True, n_parallel=2, n_ctx=512, cache_idle_slots=False
+    ) as engine:
+        found = [answer(engine, prompt) for prompt in prompts]
+    assert found[2][1] == 0
+
+
+@pytest.mark.parametrize("kind", ["tiny", "swa", "jamba"])
+def test_preempted_request_goes_on_from_ram(kind):
+    prompts = [words(200), words(200, 3)]
+    with running(kind, unified=True, n_parallel=2, n_ctx=512) as engine:
+        each = engine.submit_many(
+            [ask(prompt, max_tokens=100, ignore_eos=True) for prompt in prompts]
+        )
+        results = [one.wait(WAIT_S) for one in each]
+        metrics = engine.metrics()
+    assert metrics.preemptions > 0
+    assert metrics.prompt_tokens < 500
+    assert [one.n_cached + one.timings.prompt_n for one in results] == [200, 200]
+    with running(kind, unified=True) as engine:
+        alone = [
+            answer(engine, prompt, max_tokens=100, ignore_eos=True)[0]
+            for prompt in prompts
+        ]
+    assert [one.text for one in each] == alone
