@@ -137,9 +137,9 @@ def _watch(choice: ThreadChoice) -> ThreadWatch | None:
     if choice.is_fixed:
         return None if max(now) == 1 else ThreadWatch([now], now)
     # What was chosen under load may be too little later.
-    least = cpus.default_thread_count() if choice.is_loaded else 1
-    n_batch = now[1] if choice.is_batch_asked else max(now[1], least)
-    rungs = ladder((max(now[0], least), n_batch), now, keep_batch=choice.is_batch_asked)
+    most = cpus.cpu_limit() if choice.is_loaded else 1
+    n_batch = now[1] if choice.is_batch_asked else max(now[1], most)
+    rungs = ladder((max(now[0], most), n_batch), now, keep_batch=choice.is_batch_asked)
     if len(rungs) == 1:
         return None
     watch = ThreadWatch(rungs, now)

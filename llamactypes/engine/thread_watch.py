@@ -63,16 +63,21 @@ class StepUp:
 
 
 def ladder(top: Counts, now: Counts, *, keep_batch: bool = False) -> list[Counts]:
-    """Return the counts to step through: from `top` by halves to 1, `now` among them.
+    """Return the counts to step through: from `top` by halves to `now`, and on to 1.
 
     With `keep_batch` only the first count changes.
     """
-    rungs = {top, now}
-    n, n_batch = now
+    above = [(max(n, now[0]), max(b, now[1])) for n, b in _halves(top, keep_batch)]
+    return list(dict.fromkeys((*above, *_halves(now, keep_batch))))
+
+
+def _halves(counts: Counts, keep_batch: bool) -> list[Counts]:
+    n, n_batch = counts
+    found = [counts]
     while n > 1 or (n_batch > 1 and not keep_batch):
         n, n_batch = max(1, n // 2), n_batch if keep_batch else max(1, n_batch // 2)
-        rungs.add((n, n_batch))
-    return sorted(rungs, reverse=True)
+        found.append((n, n_batch))
+    return found
 
 
 class Expectations:

@@ -57,7 +57,7 @@ class Kept:
         clock = SimpleNamespace(monotonic=lambda: self.now)
         monkeypatch.setattr(thread_keeper, "time", clock)
         monkeypatch.setattr(thread_keeper.cpus, "usable_cpus", lambda: 4)
-        monkeypatch.setattr(thread_keeper.cpus, "default_thread_count", lambda: 3)
+        monkeypatch.setattr(thread_keeper.cpus, "cpu_limit", lambda: 4)
         self.context = FakeContext()
         self.context.set_threads(choice.n_threads, choice.n_threads_batch)
         self.keeper = ThreadKeeper(self.context, choice, self.load)  # type: ignore[arg-type]
@@ -122,15 +122,19 @@ def test_threads_asked_for_prompts_stay_when_the_others_change(monkeypatch):
     assert kept.keeper.counts == (2, 4)
 
 
-def test_a_choice_under_load_may_grow_up_to_the_default(monkeypatch):
+def test_a_choice_under_load_grows_step_by_step_later(monkeypatch):
     choice = ThreadChoice(1, 1, "measured", 0.03, 0.3, is_loaded=True)
     kept = Kept(monkeypatch, choice)
     kept.decode(990, 0.03)
     assert kept.keeper.counts == (1, 1)
     kept.decode(12, 0.03)
-    assert kept.keeper.counts == (3, 3)
+    assert kept.keeper.counts == (2, 2)
+    kept.decode(1800, 0.015)
+    assert kept.keeper.counts == (2, 2)
+    kept.decode(300, 0.015)
+    assert kept.keeper.counts == (4, 4)
     kept.decode(3000, 0.01)
-    assert kept.keeper.counts == (3, 3)
+    assert (kept.keeper.counts, kept.changes) == ((4, 4), 2)
 
 
 @pytest.mark.parametrize(
