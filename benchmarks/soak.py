@@ -50,7 +50,8 @@ def main() -> int:
         report = soak.report()
     print(json.dumps(report, indent=1))
     if options.json:
-        options.json.write_text(json.dumps(report, indent=1))
+        whole = {**report, "usage": soak.usage, "all_violations": soak.violations}
+        options.json.write_text(json.dumps(whole, indent=1))
     return 1 if report["violations"] else 0
 
 
@@ -60,9 +61,9 @@ class _Soak:
     def __init__(self, server: OwnServer, options: argparse.Namespace) -> None:
         self._server = server
         self._options = options
-        self._violations: list[str] = []
+        self.violations: list[str] = []
         self._counts: Counter[str] = Counter()
-        self._usage: Usage = []
+        self.usage: Usage = []
         self._health_s: list[float] = []
         self._is_over = threading.Event()
         self._exit: dict[str, Any] = {}
@@ -87,7 +88,7 @@ class _Soak:
 
     def report(self) -> dict[str, Any]:
         """Return what was done and found."""
-        last = self._usage[-1] if self._usage else {}
+        last = self.usage[-1] if self.usage else {}
         health = self._health_s or [0.0]
         return {
             "minutes": self._options.minutes,
@@ -97,8 +98,8 @@ class _Soak:
             "usage_at_end": last,
             "rss_mib_per_minute": round(self._slope("rss_mib") * 60, 3),
             "exit": self._exit,
-            "violations": self._violations[:_MOST_SHOWN],
-            "n_violations": len(self._violations),
+            "violations": self.violations[:_MOST_SHOWN],
+            "n_violations": len(self.violations),
         }
 
     def _worker(self, number: int) -> Worker:
@@ -120,8 +121,8 @@ class _Soak:
                 self._violate(f"{kind.__name__}: {type(error).__name__}: {error}")
 
     def _violate(self, text: str) -> None:
-        self._violations.append(text)
-        if len(self._violations) <= _MOST_SHOWN:
+        self.violations.append(text)
+        if len(self.violations) <= _MOST_SHOWN:
             print(f"! {text}", file=sys.stderr, flush=True)
 
     # -- watching ---------------------------------------------------------------------
@@ -137,7 +138,7 @@ class _Soak:
                 return
             self._check_slots()
             self._check_books()
-            self._usage.append({"at": started, **self._server.usage()})
+            self.usage.append({"at": started, **self._server.usage()})
             time.sleep(max(0.0, 1.0 - (time.monotonic() - started)))
 
     def _check_slots(self) -> None:
@@ -166,11 +167,11 @@ class _Soak:
 
     def _check_growth(self) -> None:
         time.sleep(2.0)
-        self._usage.append({"at": time.monotonic(), **self._server.usage()})
-        self._violations += grown(self._usage)
+        self.usage.append({"at": time.monotonic(), **self._server.usage()})
+        self.violations += grown(self.usage)
 
     def _slope(self, name: str) -> float:
-        return slope([(one["at"], one[name]) for one in _settled(self._usage)])
+        return slope([(one["at"], one[name]) for one in _settled(self.usage)])
 
     def _check_exit(self) -> None:
         """SIGTERM while clients are at work."""
