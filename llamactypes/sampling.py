@@ -32,8 +32,20 @@ class SamplerChain(OffloadableChain):
     """An ordered chain of samplers that ends in a pick. One thread at a time."""
 
     @classmethod
-    def from_params(cls, model: Model, params: SamplingParams) -> SamplerChain:
+    def from_params(
+        cls,
+        model: Model,
+        params: SamplingParams,
+        *,
+        dry: SamplerChain | None = None,
+    ) -> SamplerChain:
         """Build the chain that llama.cpp's own tools build from these parameters.
+
+        Args:
+            model: Whose vocabulary.
+            params: See there.
+            dry: A chain whose DRY sampler is the one asked for, and has seen no token:
+                a copy is made of it, for a new one takes milliseconds.
 
         Raises:
             SamplingError: A parameter is out of range.
@@ -45,7 +57,7 @@ class SamplerChain(OffloadableChain):
         biases = _logit_biases(model, params)
         chain._shortlist = Shortlist.for_chain(params, biases, model.vocab.n_tokens)
         try:
-            for sampler in _samplers(model, params, biases):
+            for sampler in _samplers(model, params, biases, dry):
                 chain._add(sampler)
         except BaseException:
             chain.close()
@@ -76,6 +88,11 @@ class SamplerChain(OffloadableChain):
             sampler = C.llama_sampler_chain_get(self.raw, index)
             twin._add(C.llama_sampler_clone(sampler))
         return twin
+
+    def copy_of(self, name: str) -> Any:
+        """Return a native copy of the sampler with this name; the caller frees it."""
+        sampler = C.llama_sampler_chain_get(self.raw, self.names().index(name))
+        return C.llama_sampler_clone(sampler)
 
     def _add(self, sampler: Any) -> None:
         if not sampler:
@@ -179,7 +196,10 @@ class SamplerChain(OffloadableChain):
 
 
 def _samplers(
-    model: Model, params: SamplingParams, biases: tuple[tuple[int, float], ...]
+    model: Model,
+    params: SamplingParams,
+    biases: tuple[tuple[int, float], ...],
+    dry: SamplerChain | None,
 ) -> Iterator[Any]:
     n_vocab = model.vocab.n_tokens
     if biases:
@@ -192,7 +212,9 @@ def _samplers(
         yield _mirostat(n_vocab, params)
         return
     for name in params.samplers:
-        if name != "adaptive_p":  # it picks, and therefore comes last
+        if name == "dry" and dry is not None:
+            yield dry.copy_of("dry")
+        elif name != "adaptive_p":  # it picks, and therefore comes last
             yield _sampler(name, model, params)
     yield _picker(params)
 

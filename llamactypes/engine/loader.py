@@ -14,6 +14,7 @@ from llamactypes.context import Context, ContextParams
 from llamactypes.cpus import CpuLoad
 from llamactypes.engine.checkpoints import MemoryTraits
 from llamactypes.engine.config import EngineConfig, ModelInfo
+from llamactypes.engine.dry_prototypes import DryPrototypes
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.engine.runner import LlamaRunner, Runner
 from llamactypes.engine.thread_choice import choose_threads, warn_of_too_many
@@ -123,6 +124,7 @@ class LlamaModel:
         )
         self.runner = LlamaRunner(context, model.vocab, self.memory)
         self.vocab = model.vocab
+        self._dry_prototypes = DryPrototypes(model)
         self.n_batch = _n_batch(model, context)
         self.info = _model_info(config, model, context)
         self._use_threads()
@@ -142,7 +144,9 @@ class LlamaModel:
 
     def make_sampler(self, request: GenerationRequest) -> SamplerChain:
         """See `LoadedModel.make_sampler`."""
-        chain = SamplerChain.from_params(self._model, request.sampling)
+        sampling = request.sampling
+        dry = self._dry_prototypes.get(sampling)
+        chain = SamplerChain.from_params(self._model, sampling, dry=dry)
         for token in request.prompt_tokens[_history_start(request) :]:
             chain.accept(token)
         return chain
@@ -243,6 +247,7 @@ def _model_info(config: EngineConfig, model: Model, context: Context) -> ModelIn
         n_ctx_slot=_n_ctx_slot(model, context),
         n_ctx_train=model.n_ctx_train,
         n_embd=model.n_embd,
+        n_layer=model.n_layer,
         n_vocab=vocab.n_tokens,
         vocab_type=vocab.type,
         vocab_kind=vocab.kind,
