@@ -98,8 +98,12 @@ def write_lora(path: Path, *, seed: int = 1, alpha: float = 8.0) -> None:
     for layer in range(N_LAYER):
         for name, n_out in (("attn_q", N_EMBD), ("attn_v", n_kv)):
             tensor = f"blk.{layer}.{name}.weight"
-            writer.add_tensor(f"{tensor}.lora_a", random_weights(random, N_LORA_RANK, N_EMBD))
-            writer.add_tensor(f"{tensor}.lora_b", random_weights(random, n_out, N_LORA_RANK))
+            writer.add_tensor(
+                f"{tensor}.lora_a", random_weights(random, N_LORA_RANK, N_EMBD)
+            )
+            writer.add_tensor(
+                f"{tensor}.lora_b", random_weights(random, n_out, N_LORA_RANK)
+            )
     finish(writer)
 
 
@@ -146,7 +150,9 @@ def _add_tensors(writer: gguf.GGUFWriter, random: np.random.Generator) -> None:
         writer.add_tensor(f"blk.{layer}.attn_norm.weight", ones)
         writer.add_tensor(f"blk.{layer}.ffn_norm.weight", ones)
         for name, shape in shapes.items():
-            writer.add_tensor(f"blk.{layer}.{name}.weight", random_weights(random, *shape))
+            writer.add_tensor(
+                f"blk.{layer}.{name}.weight", random_weights(random, *shape)
+            )
 
 
 def random_weights(random: np.random.Generator, *shape: int) -> NDArray[np.float32]:
