@@ -5,12 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import options
 from benchmarks.__main__ import main
 
 
 def test_without_any_peer_our_own_figures_come_and_what_is_missing(
-    tmp_path: Path, tiny_model_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    tiny_model_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    monkeypatch.setattr(options, "DEFAULT_BINARIES", tmp_path)  # there may be a build
     python = tmp_path / "python"  # an interpreter that has no packages
     python.write_text("#!/bin/sh\n")
     python.chmod(0o755)
