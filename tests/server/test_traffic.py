@@ -94,6 +94,23 @@ def test_json_replies_keep_the_connection(server: ServerProcess) -> None:
             client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
 
 
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions"])
+def test_choices_share_the_prompts_computation_and_all_count(
+    server: ServerProcess, path: str
+) -> None:
+    text = f"{path} {'Once there was a girl. ' * 12}"
+    body = {"n": 4, "max_tokens": 6, "seed": 3, "ignore_eos": True}
+    asked = {"messages": [{"role": "user", "content": text}], "prompt": text}
+    reply = server.post(path, body | asked).json()
+    usage, timings = reply["usage"], reply["timings"]
+    n_prompt = usage["prompt_tokens"]
+    assert len(reply["choices"]) == 4
+    assert usage["completion_tokens"] == 4 * 6
+    assert usage["total_tokens"] == n_prompt + 4 * 6
+    assert timings["prompt_n"] + timings["cache_n"] == 4 * n_prompt
+    assert timings["prompt_n"] <= n_prompt + 3  # one token each for their logits
+
+
 @pytest.mark.parametrize("is_stream", [True, False])
 def test_client_that_leaves_frees_its_slot(
     server: ServerProcess, is_stream: bool
