@@ -169,8 +169,11 @@ class LlamaRunner:
         batch = self._batch
         batch.clear()
         self._prompt_rows.clear()
+        chunks = sorted(plan.chunks, key=_slot)
+        if len(chunks) == plan.n_generating and all(c.wants_logits for c in chunks):
+            return self._fill_generating(chunks)
         rows: list[tuple[Sequence, int]] = []
-        for chunk in sorted(plan.chunks, key=_slot):
+        for chunk in chunks:
             sequence, start = chunk.sequence, chunk.start
             assert sequence.slot is not None
             if chunk.prompt_rows:
@@ -186,6 +189,13 @@ class LlamaRunner:
             if chunk.wants_logits:
                 rows.append((sequence, batch.n_tokens - 1))
         return rows
+
+    def _fill_generating(self, chunks: list[Chunk]) -> list[tuple[Sequence, int]]:
+        """Do the same for chunks of one sampled token each: most steps."""
+        tokens = [chunk.sequence.tokens[chunk.start] for chunk in chunks]
+        positions = [chunk.start for chunk in chunks]
+        self._batch.add_each(tokens, positions, list(map(_slot, chunks)))
+        return [(chunk.sequence, row) for row, chunk in enumerate(chunks)]
 
     def prompt_probs(self) -> list[PromptProbs]:
         """See `Runner.prompt_probs`."""

@@ -28,6 +28,7 @@ class TextStream:
         "_decode",
         "_held",
         "_indent",
+        "_is_whole",
         "_n_indent",
         "_stops",
         "has_new_line",
@@ -39,6 +40,7 @@ class TextStream:
         self._stops = StopStrings(stop)
         self._n_indent = n_indent
         self._decode = _decoder("replace")
+        self._is_whole = True  # no character waits for its last byte
         self._held = ""
         self._indent = -1  # blanks seen in the current line's indentation; -1: past it
         self.has_new_line = False
@@ -53,7 +55,7 @@ class TextStream:
 
     def feed(self, piece: bytes) -> str:
         """Add the bytes of one token; return the text that may be sent now."""
-        text = self._decode.decode(piece)
+        text = self._text(piece)
         if "\n" in text:
             self.has_new_line = True
         if not self._n_indent and not self._stops:
@@ -66,6 +68,18 @@ class TextStream:
     def finish(self) -> str:
         """Return the text still held back; an incomplete character is dropped."""
         text, self._held = self._held, ""
+        return text
+
+    def _text(self, piece: bytes) -> str:
+        """Return the characters that are complete now.
+
+        PERF: most pieces are ASCII, and the incremental decoder is Python code that
+        takes four times as long.
+        """
+        if self._is_whole and piece.isascii():
+            return piece.decode("ascii")
+        text = self._decode.decode(piece)
+        self._is_whole = not self._decode.getstate()[0]
         return text
 
     def _release(self, n_old: int, n_open: int) -> str:

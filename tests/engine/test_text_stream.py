@@ -111,3 +111,13 @@ def test_streamed_text_equals_the_text_before_the_first_stop(text, stops, cuts):
         assert stream.stopping_word in stops
         assert text[len(sent) :].startswith(stream.stopping_word)
         assert len(sent) >= found[0]
+
+
+def test_ascii_behind_half_a_character_does_not_overtake_it():
+    text = TextStream()
+    assert [text.feed(piece) for piece in (b"a", b"\xc3", b"b", b"c")] == [
+        "a",
+        "",
+        "\ufffdb",
+        "c",
+    ]

@@ -78,3 +78,14 @@ def test_a_closed_batch_says_so() -> None:
         batch.add(1, 0, 0, True)
     with pytest.raises(ClosedError):
         _ = batch.raw
+
+
+def test_add_each_gives_one_token_to_each_sequence() -> None:
+    batch = Batch(4)
+    batch.add(1, 0, 0, False)
+    assert batch.add_each([5, 6], [10, 20], [3, 1]) == 1
+    assert rows(batch)[1:] == [(5, 10, [3], 1), (6, 20, [1], 1)]
+    with pytest.raises(InvalidBatch, match="do not fit"):
+        batch.add_each([1, 2], [0, 0], [0, 1])
+    with pytest.raises(InvalidBatch, match="no tokens"):
+        batch.add_each([], [], [])
