@@ -7,7 +7,9 @@ python -m benchmarks --only decode --rounds 5     some scenarios, more rounds
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -81,6 +83,7 @@ class _Session:
             model,
             options.threads,
             options.rounds,
+            ends_at=time.monotonic() + 60 * options.minutes,
             has_full_warm_up=not options.quick,
         )
         self._scenarios = [
@@ -105,9 +108,13 @@ class _Session:
                 self._run_one(scenario, None)
 
     def _run_one(self, scenario: Scenario, peer: Peer | None) -> None:
+        if self._plan.is_over:
+            what = f"{scenario.name}, {peer.name}" if peer else scenario.name
+            self.failed[what] = "the time was up, see --minutes"
+            return
         try:
             rounds = comparison.run(self._plan, scenario, peer)
-        except (RuntimeError, TimeoutError) as error:
+        except (RuntimeError, OSError, subprocess.SubprocessError) as error:
             if peer is None:
                 raise
             self.failed[f"{scenario.name}, {peer.name}"] = str(error)

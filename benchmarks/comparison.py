@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,12 +28,21 @@ class Plan:
     model: Path
     threads: int
     n_rounds: int
+    ends_at: float = math.inf
+    """``time.monotonic`` after which no further round begins."""
     has_full_warm_up: bool = True
     """Each server first does the whole work once; otherwise a few tokens."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() >= self.ends_at
+
 
 def run(plan: Plan, scenario: Scenario, peer: Peer | None) -> list[Round]:
-    """Measure `n_rounds` times in turn; with no peer, only ours, on its own library.
+    """Measure in turn; with no peer, only ours, on its own library.
+
+    Always one round, then up to `n_rounds` while there is time.
 
     Raises:
         RuntimeError: A server ended at its start, or its replies are no answers.
@@ -56,6 +67,8 @@ def run(plan: Plan, scenario: Scenario, peer: Peer | None) -> list[Round]:
                 )
                 n_prompt = round(done.get(OURS, ({}, 0))[0].get("n_prompt", n_prompt))
             rounds.append(_round(done))
+            if plan.is_over:
+                break
     return rounds
 
 

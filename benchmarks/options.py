@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 
@@ -12,10 +13,11 @@ __all__ = ("DEFAULT_BINARIES", "parse", "places")
 
 DEFAULT_BINARIES = Path(".build/peers/bin")
 _QUICK_ROUNDS, _ROUNDS = 2, 3
+_QUICK_MINUTES = 2.5  # nothing is begun after that: 3 with what was begun before
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """Read the command line; `rounds` and `peer` get their defaults here."""
+    """Read the command line; what depends on --quick gets its default here."""
     parser = argparse.ArgumentParser(
         "python -m benchmarks",
         description="Our server against its peers: same model, library, threads and "
@@ -28,6 +30,8 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.rounds is None:
         options.rounds = _QUICK_ROUNDS if options.quick else _ROUNDS
+    if options.minutes is None:
+        options.minutes = _QUICK_MINUTES if options.quick else math.inf
     if options.rounds < 1 or options.threads < 1:
         parser.error("--rounds and --threads must be at least 1")
     return options
@@ -61,6 +65,13 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         "--rounds",
         type=int,
         help=f"default: {_ROUNDS}, with --quick {_QUICK_ROUNDS}",
+    )
+
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        help="begin nothing after this time; default: no limit, with --quick "
+        f"{_QUICK_MINUTES}",
     )
 
 

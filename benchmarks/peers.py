@@ -35,6 +35,7 @@ _LLAMA_CPP_PYTHON = (
     "pip install 'llama-cpp-python[server]' (compiles for about 20 minutes), best in a "
     "virtual environment of its own, and --llama-cpp-python PYTHON of that"
 )
+_UNKNOWN = "of an unknown build"
 _LOOK = """
 import importlib.metadata, importlib.util, json, sys
 package, distribution, needed = sys.argv[1:4]
@@ -148,16 +149,19 @@ def _find_llama_cpp_python(python: Path) -> Peer | Missing:
 
 def _build(binary: Path) -> str:
     """Return the build that a program of llama.cpp names itself."""
-    done = subprocess.run(
-        [str(binary), "--version"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [str(binary), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return _UNKNOWN  # what is wrong with it shows when it is started
     lines = (done.stderr + done.stdout).splitlines()
     named = [one for one in lines if one.startswith("version: ")]
-    return named[0].removeprefix("version: ") if named else "of an unknown build"
+    return named[0].removeprefix("version: ") if named else _UNKNOWN
 
 
 def _look(

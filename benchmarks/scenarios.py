@@ -25,8 +25,8 @@ def scenarios(*, quick: bool = False) -> tuple[Scenario, ...]:
             _decode(1, 1024, 64, 1.0),
             _decode(8, 8192, 48, 1.02, weighs_memory=True),
             _shared(),
-            _conversations(3),
             _warm(10),
+            _conversations(3),
         )
     return (
         _decode(1, 1024, 192, 1.0),

@@ -59,6 +59,14 @@ def test_a_peer_that_fails_is_named_and_the_run_goes_on(
     assert "no such instruction" in lines
 
 
+def test_what_there_is_no_time_for_is_named(tmp_path, tiny_model_path, capsys):
+    (tmp_path / "llama-server").touch(0o755)
+    words = ["--minutes", "0", "--only", "warm", "--peers", str(tmp_path)]
+    words += ["--peer", "llama-server", "--model", str(tiny_model_path)]
+    assert main(words) == 0
+    assert "llama-server: the time was up" in capsys.readouterr().out
+
+
 def test_a_plot_of_a_report_is_written(tmp_path):
     pytest.importorskip("matplotlib", reason="the extra 'bench' is not installed")
     from benchmarks.plot import draw

@@ -15,6 +15,12 @@ def test_rounds_that_are_named_hold_for_a_quick_run_too():
     assert parse(["--quick", "--rounds", "5"]).rounds == 5
 
 
+def test_only_a_quick_run_has_a_time_by_default():
+    assert parse([]).minutes == float("inf")
+    assert parse(["--quick"]).minutes < 3
+    assert parse(["--quick", "--minutes", "9"]).minutes == 9
+
+
 def test_peers_can_be_chosen_one_by_one():
     chosen = parse(["--peer", "llama-server", "--peer", "xllamacpp"]).peer
     assert chosen == ["llama-server", "xllamacpp"]
