@@ -99,6 +99,23 @@ def test_a_model_without_bos_hides_nothing(make_api):
     assert found["token_logprobs"] == [None, -1.0]
 
 
+@pytest.mark.parametrize("prompt", ["Hi", "Hi</s>"])
+def test_an_eos_that_the_vocabulary_adds_is_hidden_too(make_api, prompt):
+    class Ending(FakeVocab):
+        add_eos = True
+
+        def tokenize(self, text, *, add_special=False, parse_special=True):
+            options = {"add_special": add_special, "parse_special": parse_special}
+            return super().tokenize(text, **options) + [self.eos] * add_special
+
+    api = make_api(engine=FakeEngine(vocab=Ending()))
+    found = logprobs(api.post(PATH, {"prompt": prompt, **ASK, "max_tokens": 0}))
+    assert "".join(found["tokens"]) == prompt
+    n_tokens = len(found["tokens"])
+    assert found["token_logprobs"] == [None, -2.0, -3.0][:n_tokens]
+    assert len(found["top_logprobs"]) == len(found["text_offset"]) == n_tokens
+
+
 def test_several_prompts_each_have_their_own(api):
     body = {"prompt": ["Hi", [72], "xyz"], **ASK, "max_tokens": 0}
     reply = api.post(PATH, body)

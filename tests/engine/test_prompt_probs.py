@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -174,6 +175,25 @@ def told(generation):
     deltas, _ = generation.read(0)
     found = [each for delta in deltas for each in delta.prompt_probs]
     return [(each.token, each.value) for each in found]
+
+
+def test_a_large_vocabulary_gets_fewer_rows():
+    class Large(FakeModel):
+        def _info(self, config):
+            return replace(super()._info(config), n_vocab=1 << 20)
+
+    model = Large(n_batch=32)
+    engine = Engine(EngineConfig("fake.gguf"), load=model.load)
+    engine.start()
+    try:
+        engine.wait_ready(WAIT_S)
+        generation = engine.submit(make_request(30, max_tokens=1, prompt_probs=1))
+        assert generation.wait(WAIT_S).error is None
+    finally:
+        engine.stop(0)
+    chunks = [plan.chunks[0] for plan in model.runner.plans]
+    # 64 MiB of float32 logits: 16 rows.
+    assert [len(chunk.prompt_rows) for chunk in chunks] == [16, 13]
 
 
 def test_a_negative_number_of_rivals_is_refused():
