@@ -6,7 +6,7 @@ from typing import Any
 
 from api.json_loader import dumps
 
-__all__ = ("CONTENT_TYPE", "DONE", "PING", "data_event")
+__all__ = ("CONTENT_TYPE", "DONE", "PING", "data_event", "named_event")
 
 CONTENT_TYPE = "text/event-stream"
 
@@ -29,8 +29,23 @@ _LINE_SEPARATORS = (
 
 def data_event(value: Any) -> bytes:
     """Return ``data: <json>`` and the blank line that ends the event."""
+    return f"data: {_one_line(value)}\n\n".encode("utf-8", "replace")
+
+
+def named_event(name: str, value: Any) -> bytes:
+    """Return an event whose first line is ``event: <name>``.
+
+    Args:
+        name: Without line breaks.
+        value: The object of its ``data:`` line.
+    """
+    event = f"event: {name}\ndata: {_one_line(value)}\n\n"
+    return event.encode("utf-8", "replace")
+
+
+def _one_line(value: Any) -> str:
     text = dumps(value)
     for separator, escape in _LINE_SEPARATORS:
         if separator in text:
             text = text.replace(separator, escape)
-    return f"data: {text}\n\n".encode("utf-8", "replace")
+    return text
