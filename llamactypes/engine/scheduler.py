@@ -267,6 +267,8 @@ class Scheduler:
             if sequence.is_generating
         ]
         n_generating = len(chunks)
+        if n_generating == len(self.running):
+            return Plan(tuple(chunks), n_generating)
         room = budget = self.n_batch - n_generating
         limits = (n_prompt_max if n_generating else None, n_abortable)
         limit = min((n for n in limits if n is not None), default=None)
