@@ -436,7 +436,8 @@ class Scheduler:
         """Give up something so that the next plan may fit; return the slot to forget.
 
         First what idle slots remember, then the youngest running sequence (it waits
-        again and goes on from RAM later, or is computed anew), and when only one runs, that one fails.
+        again and goes on from RAM later, or is computed anew), and when only one runs,
+        that one fails.
         """
         slot = self.slots.evict()
         if slot is not None:
