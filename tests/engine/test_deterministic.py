@@ -12,6 +12,7 @@ from llamactypes.engine.deterministic import Turns, without_chance
 from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
 from tests.support.builders import make_request, make_scheduler, make_sequence, step
+from tests.support.models import memory_model
 
 CUT = 8
 WAIT_S = 60.0
@@ -198,24 +199,25 @@ TEXTS = ("Hello", STORY + "Her name was Lily.", STORY + "One day it rained.")
 MODES = ({"temperature": 0.0}, {"temperature": 1.0, "seed": 5}, {})
 
 
-def questions(engine, **options):
-    return [ask(engine, text, **mode, **options) for text in TEXTS for mode in MODES]
+def questions(engine, texts, modes, **options):
+    return [ask(engine, text, **mode, **options) for text in texts for mode in modes]
 
 
-def check_same_bits(path, max_tokens, n_reused=16):
+def check_same_bits(path, max_tokens, n_reused=16, texts=TEXTS, modes=MODES):
     with running(path) as engine:
-        requests = questions(engine, max_tokens=max_tokens)
-        alone = questions(engine, max_tokens=max_tokens, cache_prompt=False)
+        options = {"max_tokens": max_tokens}
+        requests = questions(engine, texts, modes, **options)
+        alone = questions(engine, texts, modes, **options, cache_prompt=False)
         expected = [answer(engine.submit(request)) for request in alone]
         # From prefixes of those before, in another order.
-        for place in (7, 3):
+        for place in (-1, -len(modes) - 1):
             generation = engine.submit(requests[place])
             assert answer(generation) == expected[place]
             assert generation.result.n_cached >= n_reused
         # All at once, more than there are slots; some others come and go.
         generations = []
         for place, request in enumerate(requests):
-            other = engine.submit(ask(engine, f"{place} noise", max_tokens=20))
+            other = engine.submit(ask(engine, f"{place} noise", max_tokens=max_tokens))
             generations.append(engine.submit(request))
             if place % 2:
                 other.wait_started(WAIT_S)
@@ -229,7 +231,12 @@ def test_same_bits_alone_after_others_and_beside_others(stories_model_path):
 
 
 def test_same_bits_with_kernels_that_differ_by_the_rows(smollm2_path):
-    check_same_bits(smollm2_path, max_tokens=4)
+    check_same_bits(smollm2_path, 3, texts=TEXTS[1:], modes=MODES[:2])
+
+
+@pytest.mark.parametrize("kind", ["swa", "mamba", "jamba"])
+def test_same_bits_whatever_the_memory(kind):
+    check_same_bits(memory_model(kind), max_tokens=20, n_reused=0)
 
 
 def test_choices_differ_from_each_other_and_not_from_their_like(stories_model_path):
