@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from api.serving.banner import count_text, size_text, threads_text
+from api.serving.banner import count_text, ready_lines, size_text, threads_text
 from api.serving.console import Console, LoadingBar
-from tests.support.fake_engine import make_info
+from llamactypes.engine.config import EngineConfig
+from tests.support.fake_engine import make_info, make_settings
 
 
 class Terminal(io.StringIO):
@@ -90,3 +91,10 @@ def test_threads_text_says_where_the_number_comes_from(threads, text):
     n, n_batch, source = threads
     info = make_info(n_threads=n, n_threads_batch=n_batch, threads_source=source)
     assert threads_text(info) == text
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_ready_lines_say_when_answers_are_deterministic(is_on: bool) -> None:
+    settings = make_settings(engine=EngineConfig("m.gguf", deterministic=is_on))
+    text = "\n".join(ready_lines(make_info(), settings, ["http://127.0.0.1:1"]))
+    assert ("deterministic" in text) is is_on
