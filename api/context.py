@@ -38,6 +38,7 @@ class ServingContext:
             n_keep=settings.n_keep,
             stop=tuple(settings.reverse_prompts),
             cache_prompt=settings.cache_prompt,
+            n_cache_reuse=settings.n_cache_reuse,
             ignore_eos=settings.ignore_eos,
             sse_ping_interval_s=settings.sse_ping_interval_s,
             verbose=settings.verbose,
@@ -56,7 +57,10 @@ class ServingContext:
     def model_id(self) -> str:
         """The name of the model in every reply, whatever the request calls it."""
         aliases = self.aliases
-        return aliases[0] if aliases else PurePath(self.engine.info.path).name
+        if aliases:
+            return aliases[0]
+        repo = self.settings.hf_repo
+        return str(repo) if repo else PurePath(self.engine.info.path).name
 
     @property
     def prompt_vocab(self) -> BoundedVocab:

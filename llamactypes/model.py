@@ -21,6 +21,7 @@ from llamactypes.errors import (
     SymbolMissing,
 )
 from llamactypes.gate import Gate
+from llamactypes.split_names import why_split_fails
 from llamactypes.vocab import Vocab
 
 __all__ = ("Model", "ModelParams", "Progress")
@@ -180,6 +181,9 @@ def _load(path: str, params: ModelParams, progress: Progress | None) -> Any:
         return handle
     if watch.is_cancelled:
         raise ModelLoadCancelled(f"loading {path} was cancelled")
+    wrong_part = why_split_fails(path)
+    if wrong_part is not None:
+        raise ModelLoadError(f"{path} cannot be loaded: {wrong_part}")
     raise ModelLoadError(
         f"{path} cannot be loaded: {_native_log.reason(problems)}. "
         "Is the file complete, and does this llama.cpp know its architecture?"

@@ -96,6 +96,17 @@ ROOMS = (
         ),
         must_not=("ctypes", "logging", *NO_THREADS, *NO_HTTP),
     ),
+    # The hub: names of files are chosen purely, the rest is huggingface_hub's.
+    Room(
+        ("api.hub", "api.hub.choice"),
+        may=("api.hub", "llamactypes.split_names", ERRORS),
+        must_not=("os", *NO_THREADS, *NO_HTTP),
+    ),
+    Room(
+        ("api.hub.*",),
+        may=("api.hub", "huggingface_hub", "httpx2", ERRORS),
+        must_not=("ctypes", "threading"),
+    ),
     Room(
         ("api.resources", "api.resources.*"),
         may=(

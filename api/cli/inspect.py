@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from api.serving.banner import count_text, size_text
+from api.serving.bootstrap import check_extras
 from api.serving.console import Console
-from api.settings.demo_model import find_demo_model
+from api.serving.model_source import local_path
+from api.settings import Settings
 from api.settings.flags import SettingsError
+from api.settings.help_text import flag_help
 from llamactypes import runtime
 from llamactypes.diagnostics import as_text, diagnose
 from llamactypes.model import Model, ModelParams
@@ -15,10 +18,11 @@ from llamactypes.model import Model, ModelParams
 __all__ = ("doctor_command", "info_command")
 
 _INFO_USAGE = """\
-usage: llamactypes info FILE | --demo [--library PATH]
+usage: llamactypes info FILE | -m FILE | -hf REPO | --demo [flags]
 
 Show what a GGUF file holds: architecture, size, vocabulary, context, metadata. The
-weights are not loaded.
+weights are not loaded. Variables are read when the flag is not given.
+
 """
 _DOCTOR_USAGE = """\
 usage: llamactypes doctor [--library PATH]
@@ -56,16 +60,18 @@ def info_command(words: Sequence[str], console: Console) -> int:
         SettingsError: No file was named, or something else was.
         LlamaError: The file is not a model, or there is no library to read it with.
     """
-    if _asks_help(words):
+    settings = Settings.from_arguments(_with_flag(words), command="info")
+    if settings.help:
         console.write(_INFO_USAGE)
+        console.say(flag_help("info"))
         return 0
-    rest, library = _take_library(words)
-    if len(rest) == 2 and rest[0] in ("-m", "--model"):
-        rest = rest[1:]
-    if len(rest) != 1 or (rest[0].startswith("-") and rest[0] != "--demo"):
+    for notice in settings.notices:
+        console.complain(f"note: {notice}")
+    if settings.hub_model is None and not settings.engine.model_path:
         raise SettingsError("info takes one GGUF file: llamactypes info FILE")
-    path = find_demo_model() if rest[0] == "--demo" else rest[0]
-    runtime.start_backend(library)
+    check_extras(settings)
+    path = local_path(settings)
+    runtime.start_backend(settings.engine.library)
     try:
         with Model(path, ModelParams(vocab_only=True)) as model:
             for line in _facts(model):
@@ -73,6 +79,12 @@ def info_command(words: Sequence[str], console: Console) -> int:
     finally:
         runtime.free_backend()
     return 0
+
+
+def _with_flag(words: Sequence[str]) -> list[str]:
+    """Return the words with -m in front of a file that comes first."""
+    is_file = bool(words) and not words[0].startswith("-")
+    return ["-m", *words] if is_file else list(words)
 
 
 def _facts(model: Model) -> list[str]:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from api.chat_prompt import ChatPrompts
 from api.cli.common import do_action, load_with_bar
 from api.protocol.conversation import Conversation
-from api.serving.bootstrap import check_model
+from api.serving.bootstrap import check_extras, check_model
 from api.serving.console import Console
 from api.serving.log_setup import set_up_logging
+from api.serving.model_source import loader_of
 from api.settings import Settings, SettingsError
 from llamactypes.engine import Engine, GenerationRequest, Timings
 
@@ -34,8 +35,9 @@ def run_command(words: Sequence[str], console: Console) -> int:
     for notice in settings.notices:
         console.complain(f"note: {notice}")
     check_model(settings)
+    check_extras(settings)
     prompt = _prompt(settings)
-    engine = Engine(settings.engine)
+    engine = Engine(settings.engine, load=loader_of(settings))
     try:
         load_with_bar(engine)
         return _answer(engine, settings, prompt, console)

@@ -19,6 +19,7 @@ from types import FrameType
 from api.prometheus import INSTALL_HINT, has_prometheus_client
 from api.serving.interpreter import share_fairly
 from api.serving.log_setup import set_up_logging
+from api.serving.model_source import HUB_HINT, has_hub_package, loader_of
 from api.settings import Settings, SettingsError
 from llamactypes.engine import Engine
 from llamactypes.errors import EngineStopped
@@ -65,7 +66,7 @@ def start_engine(settings: Settings) -> Engine:
     """
     check_model(settings)
     share_fairly()
-    engine = Engine(settings.engine)
+    engine = Engine(settings.engine, load=loader_of(settings))
     engine.start()
     threading.Thread(target=_report, args=(engine,), daemon=True).start()
     atexit.register(engine.stop, 0.0)
@@ -92,11 +93,14 @@ def check_model(settings: Settings) -> None:
     Raises:
         SettingsError: The message says how to name one.
     """
+    if settings.hub_model is not None:
+        return
     path = settings.engine.model_path
     if not path:
         raise SettingsError(
-            "no model: name a GGUF file with --model FILE (LLAMA_ARG_MODEL), or use "
-            "--demo (LLAMA_ARG_DEMO=1)"
+            "no model: name a GGUF file with --model FILE (LLAMA_ARG_MODEL), a "
+            "repository with --hf-repo (LLAMA_ARG_HF_REPO), or use --demo "
+            "(LLAMA_ARG_DEMO=1)"
         )
     if Path(path).is_dir():
         raise SettingsError(f"{path} is a folder; name the .gguf file inside it")
@@ -114,6 +118,8 @@ def check_extras(settings: Settings) -> None:
         raise SettingsError(
             f"--metrics needs the package prometheus-client: {INSTALL_HINT}"
         )
+    if settings.hub_model is not None and not has_hub_package():
+        raise SettingsError(f"--hf-repo needs the package huggingface_hub: {HUB_HINT}")
 
 
 def _may_take_signals() -> bool:

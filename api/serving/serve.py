@@ -22,6 +22,7 @@ from api.serving.console import Console, LoadingBar
 from api.serving.http_server import HttpServer
 from api.serving.interpreter import share_fairly
 from api.serving.listening import ListenError, bind_all, urls
+from api.serving.model_source import loader_of
 from api.serving.stopping import StopSignal
 from api.settings import Settings
 from llamactypes.engine import Engine, EngineState
@@ -48,7 +49,7 @@ def serve(settings: Settings, stop: StopSignal, console: Console) -> int:
         console.complain(f"error: {error}")
         return 1
     share_fairly()
-    engine = Engine(settings.engine)
+    engine = Engine(settings.engine, load=loader_of(settings))
     http = HttpServer(create_app(settings, engine), sockets, settings)
     addresses = urls(sockets, settings.api_prefix)
     life = _ServerRun(settings, stop, console, engine, http, addresses)
@@ -80,7 +81,9 @@ class _ServerRun:
     def run(self) -> int:
         self._stop.wake_with(self._http.wake)
         self._console.say(f"listening on {' and '.join(self._addresses)}")
-        logger.info("loading %s", self._settings.engine.model_path)
+        logger.info(
+            "loading %s", self._settings.hub_model or self._settings.engine.model_path
+        )
         self._engine.start()
         if self._load():
             self._failure = self._unusable_setting()

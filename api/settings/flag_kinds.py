@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from api.hub.choice import HubModel
 from api.settings.flags import Kind, choice, parse_boolean
 from llamactypes.sampling_params import SAMPLER_NAMES
 
@@ -11,6 +12,7 @@ __all__ = (
     "CACHE_TYPE",
     "FLASH_ATTN",
     "GPU_LAYERS",
+    "HUB_REPO",
     "INVERSE",
     "LOAD_MODE",
     "LOGIT_BIAS",
@@ -131,6 +133,7 @@ def load_mode_settings(mode: object) -> dict[str, object]:
     }
 
 
+HUB_REPO = Kind(HubModel.parse, "user/model, or user/model:TAG")
 GPU_LAYERS = Kind(_gpu_layers, "a whole number, auto or all")
 FLASH_ATTN = Kind(_flash_attn, "on, off or auto")
 INVERSE = Kind(_inverse, "a number greater than 0")

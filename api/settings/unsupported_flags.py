@@ -4,11 +4,11 @@ from __future__ import annotations
 
 __all__ = ("GROUPS", "UNSUPPORTED")
 
-_DOWNLOAD = "models are not downloaded; give a local file with --model, or --demo"
+_DOWNLOAD = "name the model with --hf-repo or --model"
 _CPU = "the system places threads; choose their number with --threads, or use taskset"
 GROUPS: tuple[tuple[str, str], ...] = (
     (
-        "-hf -hfr --hf-repo -hff --hf-file -hft --hf-token -mu --model-url -dr "
+        "-mu --model-url -dr "
         "--docker-repo -cl --cache-list --embd-gemma-default --fim-qwen-1.5b-default "
         "--fim-qwen-3b-default --fim-qwen-7b-default --fim-qwen-7b-spec "
         "--fim-qwen-14b-spec --fim-qwen-30b-default --gpt-oss-20b-default "
@@ -87,7 +87,7 @@ GROUPS: tuple[tuple[str, str], ...] = (
         "the model cannot be changed this way; adapters go through --lora-scaled",
     ),
     (
-        "--cache-reuse --slot-save-path --kv-unified-per-slot -dt --defrag-thold",
+        "--slot-save-path --kv-unified-per-slot -dt --defrag-thold",
         "slots reuse the longest common prefix only; see --cache-prompt and --swa-full",
     ),
     (

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from api.hub import HubModel
+from api.serving.bootstrap import check_extras
 from api.settings import Settings, SettingsError
 from api.settings.demo_model import DEMO_COMMAND
 from api.settings.flag_table import FLAGS
@@ -225,7 +227,6 @@ def test_demo_without_its_package_names_the_command(
 def test_flag_without_effect_says_so_only_when_it_matters() -> None:
     assert settings("--no-ui --no-cache-idle-slots --cont-batching").notices == ()
     assert "--ui has no effect" in settings("--ui").notices[0]
-    assert "LLAMA_ARG_OFFLINE has no" in settings(LLAMA_ARG_OFFLINE="1").notices[0]
 
 
 def test_unknown_variable_gets_a_notice_with_the_nearest_name() -> None:
@@ -346,3 +347,39 @@ def test_cli_page_is_what_the_flag_table_says() -> None:
 def test_no_slots_at_all_is_refused() -> None:
     with pytest.raises(SettingsError, match="--parallel 0"):
         Settings.from_arguments(["-m", "m.gguf", "-np", "0"])
+
+
+# -- where the model comes from --------------------------------------------------------
+
+
+def test_repository_file_and_token_name_one_model_of_a_hub() -> None:
+    model = settings("-hf u/m:Q8_0 -hff m.gguf --offline", HF_TOKEN="t").hub_model
+    assert model == HubModel("u/m", "Q8_0", "m.gguf", "t", is_offline=True)
+    assert settings("-m m.gguf").hub_model is None
+
+
+def test_model_of_the_command_line_replaces_the_one_of_the_environment() -> None:
+    given = settings("-hf u/m", LLAMA_ARG_MODEL="m.gguf")
+    assert (given.model, str(given.hub_model)) == ("", "u/m")
+    given = settings("-m m.gguf", LLAMA_ARG_HF_REPO="u/m", LLAMA_ARG_HF_FILE="f")
+    assert (given.model, given.hub_model) == ("m.gguf", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("-hf u/m -m m.gguf", "--model m.gguf and --hf-repo u/m name two models"),
+        ("-hff m.gguf", "--hf-file names a file of a repository"),
+        ("-hf m", "-hf 'm' is not valid: expected user/model, or user/model:TAG"),
+    ],
+)
+def test_flags_that_name_no_single_model_are_refused(words: str, message: str) -> None:
+    assert message in refusal(words)
+
+
+def test_repository_without_the_package_names_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match=r"llamactypes\[hub\]"):
+        check_extras(settings("-hf u/m"))
