@@ -13,7 +13,7 @@ __all__ = ("DEFAULT_BINARIES", "parse", "places")
 
 DEFAULT_BINARIES = Path(".build/peers/bin")
 _QUICK_ROUNDS, _ROUNDS = 2, 3
-_QUICK_MINUTES = 2.5  # nothing is begun after that: 3 with what was begun before
+_QUICK_MINUTES = 2.0  # nothing is begun after that: 3 with what was begun before
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:

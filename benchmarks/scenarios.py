@@ -24,8 +24,8 @@ def scenarios(*, quick: bool = False) -> tuple[Scenario, ...]:
         return (
             _decode(1, 1024, 64, 1.0),
             _decode(8, 8192, 48, 1.02, weighs_memory=True),
-            _shared(),
             _warm(10),
+            _shared(),
             _conversations(3),
         )
     return (
