@@ -28,7 +28,7 @@ from benchmarks.own_server import OwnServer
 from benchmarks.soak_load import KINDS, ViolationError, Worker, abort, sentinel_text
 from benchmarks.statistics import percentile, slope
 
-__all__ = ("Usage", "grown")
+__all__ = ("Usage", "counters", "grown")
 
 _STOP_S = 30.0
 _IDLE_S = 20.0
@@ -67,6 +67,7 @@ class _Soak:
         self._health_s: list[float] = []
         self._is_over = threading.Event()
         self._exit: dict[str, Any] = {}
+        self._counters: dict[str, float] = {}
         self._sentinel = ""
 
     def run(self) -> None:
@@ -97,6 +98,7 @@ class _Soak:
             "health_max_ms": round(max(health) * 1e3, 1),
             "usage_at_end": last,
             "rss_mib_per_minute": round(self._slope("rss_mib") * 60, 3),
+            "counters": self._counters,
             "exit": self._exit,
             "violations": self.violations[:_MOST_SHOWN],
             "n_violations": len(self.violations),
@@ -150,10 +152,10 @@ class _Soak:
 
     def _check_books(self) -> None:
         status, text = self._server.get("/metrics")
-        lines = str(text).splitlines()
-        found = [one.split()[-1] for one in lines if "cache_repairs_total " in one]
-        if status != 200 or [float(one) for one in found if one[0].isdigit()] != [0.0]:
-            self._violate(f"/metrics ({status}): cache repairs {found}")
+        self._counters = counters(str(text))
+        repairs = [v for k, v in self._counters.items() if "cache_repairs" in k]
+        if status != 200 or repairs != [0.0]:
+            self._violate(f"/metrics ({status}): cache repairs {repairs}")
 
     def _check_idle(self) -> None:
         """No request runs: nothing may be left of any."""
@@ -194,6 +196,12 @@ def _quietly(worker: Worker) -> None:
         abort(worker)
     except OSError:
         return
+
+
+def counters(text: str) -> dict[str, float]:
+    """Return the totals of Prometheus's text, histograms left out."""
+    found = (line.split() for line in text.splitlines() if "_total " in line)
+    return {name: float(value) for name, value, *_ in found if name[0] != "#"}
 
 
 def _settled(usage: Usage) -> Usage:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from benchmarks import soak_load
-from benchmarks.soak import grown
+from benchmarks.soak import counters, grown
 from benchmarks.soak_load import KINDS, ViolationError, Worker, events
 
 STEADY = {"rss_mib": 200.0, "threads": 30, "descriptors": 9}
@@ -42,6 +42,11 @@ def test_grown_allows_for_warming_up_and_noise():
 def test_events_are_read_between_the_lines_of_chunks():
     data = b'HTTP/1.1 200 OK\r\n\r\n1a\r\ndata: {"a": 1}\n\n\r\n8\r\ndata: [DONE]\n\n'
     assert list(events(data)) == [{"a": 1}, None]
+
+
+def test_counters_are_read_from_prometheus_text():
+    text = "# HELP a_total words\n# TYPE a_total counter\na_total 3\nb_bucket 4\n"
+    assert counters(text) == {"a_total": 3.0}
 
 
 class FakeWorker(Worker):
