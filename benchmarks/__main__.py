@@ -63,8 +63,16 @@ def _measure(options: argparse.Namespace) -> tuple[dict[str, Any], list[Result]]
     print("\n".join(["", *skipped]))
     if options.json:
         report.write_report(
-            options.json, machine, peers, session.results, skipped, session.rounds
+            options.json,
+            machine,
+            peers,
+            session.results,
+            skipped,
+            session.failed,
+            session.rounds,
         )
+    if session.failed and not session.results:
+        raise RuntimeError("nothing could be measured, see above")
     return machine, session.results
 
 

@@ -61,7 +61,13 @@ def markdown(machine: dict[str, Any], results: Sequence[Result]) -> str:
 def notes(missing: Sequence[Missing], failed: dict[str, str]) -> list[str]:
     """Return what a reader has to know about peers that are not in the table."""
     lines = [f"skipped: {one.name} is not here. {one.how_to_get}" for one in missing]
-    return lines + [f"skipped: {what}: {why}" for what, why in failed.items()]
+    return lines + [f"skipped: {what}: {_gist(why)}" for what, why in failed.items()]
+
+
+def _gist(reason: str) -> str:
+    """Return what went wrong and the last line of the log that follows, if one does."""
+    first, *log = [one.strip() for one in reason.splitlines() if one.strip()] or [""]
+    return f"{first} … {log[-1]}" if log else first
 
 
 def write_report(
@@ -70,6 +76,7 @@ def write_report(
     peers: Sequence[Peer],
     results: Sequence[Result],
     skipped: Sequence[str],
+    failed: dict[str, str],
     rounds: Sequence[dict[str, Any]],
 ) -> None:
     """Write everything that was measured as JSON."""
@@ -80,6 +87,7 @@ def write_report(
             for one in peers
         },
         "skipped": list(skipped),
+        "failed": failed,
         "rows": [result.as_dict() for result in results],
         "rounds": list(rounds),
     }

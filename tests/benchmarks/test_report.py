@@ -93,10 +93,11 @@ def test_a_line_without_a_peer_has_no_ratio():
 
 
 def test_skipped_peers_come_with_the_way_to_get_them():
-    lines = notes([Missing("xllamacpp", "pip install it")], {"decode, x": "it died"})
+    missing = Missing("xllamacpp", "pip install it")
+    lines = notes([missing], {"decode, x": "it died\n a\n long\n log\n"})
     assert "xllamacpp" in lines[0]
     assert "pip install it" in lines[0]
-    assert "it died" in lines[1]
+    assert lines[1] == "skipped: decode, x: it died … log"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_numbers_have_three_digits_that_count(value, text):
 def test_a_written_report_can_be_read_again(tmp_path: Path):
     path = tmp_path / "report.json"
     peer = Peer("llama-server", Path("/lib"), "b1", make=lambda shape: None)
-    write_report(path, MACHINE, [peer], [make_result()], ["skipped"], [])
+    write_report(path, MACHINE, [peer], [make_result()], ["skipped"], {}, [])
     machine, results = read_report(path)
     assert machine == MACHINE
     assert results == [make_result()]
