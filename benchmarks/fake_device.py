@@ -150,8 +150,9 @@ class FakeLoaded:
 
     def __init__(self, device: Device, n_ctx_slot: int = 4096) -> None:
         context: Any = _Context(device)
-        self.vocab: Any = _Vocab()
-        self.runner = LlamaRunner(context, self.vocab)
+        vocab: Any = _Vocab()
+        self.vocab = vocab
+        self.runner = LlamaRunner(context, vocab)
         self.n_batch = context.n_batch
         self.memory = MemoryTraits()
         self.n_ctx_slot = n_ctx_slot

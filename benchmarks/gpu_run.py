@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def main() -> int:
         row: dict[str, Any] = {"streams": n}
         for name, rate in _RATES.items():
             if time.monotonic() < ends_at:
-                row[name] = _tried(report, name, lambda r=rate, k=n: r(options, k))
+                row[name] = _tried(report, name, partial(rate, options, n))
         _add_ratios(row)
         report["rows"].append(row)
         print(json.dumps(row), flush=True)
