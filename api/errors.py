@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import falcon
 
 from api.json_loader import dumps_bytes
+from api.protocol.error_reply import ErrorReply
 from api.protocol.invalid import InvalidRequest
 from llamactypes.chat import MessageError
 from llamactypes.errors import (
@@ -35,7 +36,6 @@ __all__ = (
     "JSON_TYPE",
     "ClientGone",
     "ContextLengthExceeded",
-    "ErrorReply",
     "GenerationCancelled",
     "KeyBusy",
     "NotAuthorized",
@@ -53,19 +53,6 @@ _RETRY_AFTER_S = 5
 
 # Statuses that clients with a retry policy try again although it cannot help.
 _HOPELESS = {"x-should-retry": "false"}
-
-_KINDS = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    405: "invalid_request_error",
-    413: "invalid_request_error",
-    429: "rate_limit_error",
-    500: "server_error",
-    501: "not_supported_error",
-    503: "unavailable_error",
-}
 
 _MESSAGES = {404: "File Not Found", 405: "Method Not Allowed"}
 
@@ -95,26 +82,6 @@ class KeyBusy(Exception):  # noqa: N818 - a refusal
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorReply:
-    """Status, body and headers of a refusal."""
-
-    status: int
-    message: str
-    kind: str | None = None
-    """The error's ``type``; None: the usual one of the status."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    """More keys inside ``error``."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    def body(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        default = "server_error" if self.status >= 500 else "invalid_request_error"
-        kind = self.kind or _KINDS.get(self.status, default)
-        error = {"code": self.status, "message": self.message, "type": kind}
-        return {"error": {**error, **self.extra}}
 
 
 def describe(error: BaseException) -> ErrorReply:

@@ -88,6 +88,7 @@ ROOMS = (
         ("api.protocol", "api.protocol.*", "api.sse", "api.json_loader"),
         may=(
             "api.protocol",
+            "api.sse",
             "api.json_loader",
             "llamactypes.chat",
             "llamactypes.engine.request",

@@ -14,6 +14,7 @@ from api.protocol.reply import (
     total_timings,
     total_usage,
 )
+from api.protocol.stream_format import StreamFormat
 from llamactypes.engine.request import Delta, Result, TokenProbs
 
 __all__ = ("ChatStream", "chat_reply")
@@ -56,7 +57,7 @@ def _logprobs(facts: ReplyFacts, probs: Sequence[TokenProbs]) -> dict[str, Any]:
     }
 
 
-class ChatStream:
+class ChatStream(StreamFormat):
     """Formats the chunks of a chat stream. One reader's thread.
 
     For each choice: the role once, text, a chunk with ``finish_reason``; after the last

@@ -16,6 +16,7 @@ from api.protocol.reply import (
     total_timings,
     total_usage,
 )
+from api.protocol.stream_format import StreamFormat
 from llamactypes.engine.request import Delta, Result, TokenProbs
 
 __all__ = (
@@ -109,7 +110,7 @@ def _shape(facts: ReplyFacts) -> LegacyLogprobs:
     return LegacyLogprobs(facts.options.post_sampling_probs, facts.n_top_shown)
 
 
-class CompletionStream:
+class CompletionStream(StreamFormat):
     """Formats the chunks of a ``/v1/completions`` stream. One reader's thread."""
 
     ends_with_done = True

@@ -6,6 +6,7 @@ from typing import Any
 
 from api.protocol.completion import CompletionStream
 from api.protocol.reply import ReplyFacts
+from api.protocol.stream_format import StreamFormat
 from llamactypes.engine.request import Delta, Result, TokenProbs
 
 __all__ = ("EchoedStream", "completion_stream")
@@ -17,7 +18,7 @@ def completion_stream(facts: ReplyFacts) -> CompletionStream | EchoedStream:
     return EchoedStream(facts, stream) if facts.options.prompt_logprobs else stream
 
 
-class EchoedStream:
+class EchoedStream(StreamFormat):
     """Sends each choice's prompt with its logprobs before anything else of the choice.
 
     One choice of each prompt has them: the others wait for it. One reader's thread.

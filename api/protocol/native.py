@@ -8,6 +8,7 @@ from typing import Any
 from api.protocol.logprobs import native_probs
 from api.protocol.reply import Choice, ReplyFacts
 from api.protocol.settings_echo import generation_settings
+from api.protocol.stream_format import StreamFormat
 from llamactypes.engine.request import Delta, FinishReason, Result, TokenProbs
 
 __all__ = ("NativeStream", "native_reply", "native_result", "verbose_result")
@@ -77,10 +78,8 @@ def _selected(full: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     return chosen
 
 
-class NativeStream:
+class NativeStream(StreamFormat):
     """Formats the events of a native stream. One reader's thread."""
-
-    ends_with_done = False
 
     def __init__(self, facts: ReplyFacts) -> None:
         self._facts = facts

@@ -7,8 +7,9 @@ from typing import Any
 from waitress.channel import HTTPChannel
 from waitress.task import ErrorTask
 
-from api.errors import JSON_TYPE, ErrorReply
+from api.errors import JSON_TYPE
 from api.json_loader import dumps_bytes
+from api.protocol.error_reply import ErrorReply
 
 __all__ = ("BODY_SLACK_BYTES", "Channel")
 

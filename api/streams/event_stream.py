@@ -5,28 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Protocol
 
 from api import sse
 from api.errors import describe
+from api.protocol.stream_format import StreamFormat
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.reader import Reader, failure
-from llamactypes.engine import Delta, Generation, Result
+from llamactypes.engine import Generation
 
-__all__ = ("EventStream", "StreamFormat")
-
-
-class StreamFormat(Protocol):
-    """Turns increments into the JSON objects of one route's events."""
-
-    ends_with_done: bool
-    """Whether ``data: [DONE]`` follows the last event."""
-
-    def delta(self, index: int, delta: Delta) -> list[dict[str, Any]]:
-        """Return the objects for one increment of choice `index`."""
-
-    def finish(self, index: int, result: Result) -> list[dict[str, Any]]:
-        """Return the objects that end choice `index`."""
+__all__ = ("EventStream",)
 
 
 class EventStream:
@@ -92,13 +79,13 @@ class EventStream:
         events: list[bytes] = []
         for index, deltas, result in self._reader.read(WAIT_SLICE_S):
             for delta in deltas:
-                events += map(sse.data_event, self._format.delta(index, delta))
+                events += map(self._format.encode, self._format.delta(index, delta))
             if result is None:
                 continue
             error = failure(result)
             if error is not None:
                 return b"".join(events) + self._error_event(error)
-            events += map(sse.data_event, self._format.finish(index, result))
+            events += map(self._format.encode, self._format.finish(index, result))
         if self._reader.is_done:
             self._is_ended = True
             if self._format.ends_with_done:
@@ -109,8 +96,9 @@ class EventStream:
         # Never a clean end: without [DONE] and finish_reason some clients see success,
         # but all of them see an error event.
         self.close()
-        return sse.data_event(describe(error).body())
+        objects = self._format.failure(describe(error))
+        return b"".join(map(self._format.encode, objects))
 
     def _ping(self) -> bytes:
         is_due = time.monotonic() - self._sent_at >= self._ping_interval_s
-        return sse.PING if self._ping_interval_s > 0 and is_due else b""
+        return self._format.ping if self._ping_interval_s > 0 and is_due else b""

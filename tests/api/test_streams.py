@@ -6,6 +6,7 @@ import pytest
 
 from api import sse
 from api.errors import ClientGone
+from api.protocol.stream_format import StreamFormat
 from api.streams.client import Client
 from api.streams.event_stream import EventStream
 from api.streams.reader import Reader, collect, wait_started
@@ -30,7 +31,7 @@ class Leaving(Client):
         return self.n_looks > self._after
 
 
-class PlainFormat:
+class PlainFormat(StreamFormat):
     ends_with_done = True
 
     def delta(self, index, delta):

@@ -1,0 +1,121 @@
+"""What every route that generates does with a request it has understood."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import falcon
+
+from api import sse
+from api.protocol.echo import Echo
+from api.protocol.invalid import InvalidRequest
+from api.protocol.options import read_options
+from api.protocol.prompt import detokenize
+from api.protocol.reply import Choice, ReplyFacts, unique_id
+from api.protocol.stream_format import StreamFormat
+from api.resources.base import Resource, send_json
+from api.streams.client import Client
+from api.streams.event_stream import EventStream
+from api.streams.reader import Reader, collect, wait_started
+from llamactypes.engine import Generation
+
+__all__ = ("Generating", "Shape")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one route writes its replies."""
+
+    reply: Callable[[ReplyFacts, Sequence[Choice]], Any]
+    stream: Callable[[ReplyFacts], StreamFormat]
+    shows_prompt: bool = False
+    """Whether replies repeat the prompt, beyond the one under ``verbose``."""
+
+
+class Generating(Resource):
+    """Submits a request's generations and answers from them."""
+
+    def _facts(
+        self,
+        body: dict[str, Any],
+        prompts: Sequence[tuple[int, ...]],
+        *,
+        echoes: Sequence[Echo] = (),
+        n_top_shown: int | None = None,
+        id_prefix: str = "chatcmpl-",
+    ) -> ReplyFacts:
+        context = self._context
+        info, vocab = context.engine.info, context.engine.vocab
+        return ReplyFacts(
+            id=unique_id(id_prefix),
+            created=int(time.time()),
+            model=context.model_id,
+            fingerprint=info.library,
+            options=read_options(body, context.option_defaults, vocab, info.n_slots),
+            prompts=prompts,
+            eog_tokens=vocab.eog_tokens,
+            n_top_shown=n_top_shown,
+            echoes=echoes,
+        )
+
+    def _respond(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        facts: ReplyFacts,
+        shape: Shape,
+    ) -> None:
+        client = Client(req.env)
+        requests = facts.options.requests(list(facts.prompts))
+        _check_count(len(requests), self._context.engine.request_limit)
+        generations = self._context.key_limit.submit(
+            req.context.key_index, requests, self._context.engine.submit_many
+        )
+        try:
+            # While the engine works, and while it surely has its vocabulary: a reply
+            # may be written after the engine was stopped.
+            if shape.shows_prompt or facts.options.verbose:
+                facts = replace(facts, prompt_texts=self._prompt_texts(facts))
+            if facts.options.stream:
+                wait_started(generations, client)
+                _start_stream(resp, generations, facts, shape, client)
+            else:
+                choices = collect(generations, client)
+                send_json(resp, shape.reply(facts, choices))
+        except BaseException:
+            Reader(generations).cancel()
+            raise
+
+    def _prompt_texts(self, facts: ReplyFacts) -> list[str]:
+        vocab = self._context.engine.vocab
+        return [detokenize(prompt, vocab) for prompt in facts.prompts]
+
+
+def _check_count(n_requests: int, limit: int) -> None:
+    """Refuse what no waiting could make possible, before it is called overload."""
+    if n_requests > limit:
+        raise InvalidRequest(
+            f"{n_requests} completions in one request; this server holds at most "
+            f"{limit} at a time: send fewer prompts",
+            "prompt",
+        )
+
+
+def _start_stream(
+    resp: falcon.Response,
+    generations: list[Generation],
+    facts: ReplyFacts,
+    shape: Shape,
+    client: Client,
+) -> None:
+    resp.content_type = sse.CONTENT_TYPE
+    resp.set_header("Cache-Control", "no-cache, no-transform")
+    resp.set_header("X-Accel-Buffering", "no")
+    interval_s = facts.options.sse_ping_interval_s
+    stream = EventStream(generations, shape.stream(facts), client, interval_s)
+    # The last statement of a responder: Falcon drops a stream without closing it when
+    # anything raises after this.
+    resp.stream = stream
