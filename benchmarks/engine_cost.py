@@ -51,6 +51,8 @@ class Cost:
     tokens_per_second: float
     ideal: float
     """Part of what a device would give that never waits."""
+    bound: float
+    """What `ideal` would be if the engine thread never waited for a CPU or the GIL."""
 
 
 def measure(
@@ -81,14 +83,16 @@ def _cost(device: Device, n_streams: int, has_readers: bool) -> Cost:
     gaps = device.gaps[len(device.gaps) // 20 :]  # the first ones meet cold readers
     mean_s = sum(gaps) / len(gaps)
     step_s = device.decode_s + mean_s
+    own_s = device.own_cpu_s / len(device.gaps)
     return Cost(
         n_streams,
         has_readers,
-        cpu_us=device.own_cpu_s / (len(device.gaps) * n_streams) * 1e6,
+        cpu_us=own_s / n_streams * 1e6,
         gap_us=mean_s / n_streams * 1e6,
         gap_p99_ms=percentile(gaps, 0.99) * 1e3,
         tokens_per_second=n_streams / step_s,
         ideal=device.decode_s / step_s,
+        bound=device.decode_s / (device.decode_s + own_s),
     )
 
 
@@ -133,7 +137,7 @@ def main() -> int:
     options = _parse()
     rows: list[Cost] = []
     print(f"{'streams':>7} {'readers':>7} {'µs/token':>9} {'gap/token':>10} ", end="")
-    print(f"{'gap p99':>9} {'tokens/s':>9} {'ideal':>6}")
+    print(f"{'gap p99':>9} {'tokens/s':>9} {'ideal':>6} {'bound':>6}")
     for has_readers in (False, True):
         for n_streams in options.streams:
             cost = measure(
@@ -170,7 +174,8 @@ def _line(cost: Cost) -> str:
     return (
         f"{cost.n_streams:7} {'yes' if cost.has_readers else 'no':>7} "
         f"{cost.cpu_us:9.1f} {cost.gap_us:10.1f} {cost.gap_p99_ms:6.2f} ms "
-        f"{cost.tokens_per_second:9.0f} {cost.ideal:6.2f}"
+        f"{cost.tokens_per_second:9.0f} {cost.ideal:6.2f} "
+        f"{cost.bound:6.2f}"
     )
 
 
