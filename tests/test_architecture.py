@@ -18,6 +18,7 @@ PURE_ENGINE = tuple(
     f"llamactypes.engine.{name}"
     for name in (
         "checkpoints",
+        "chunk_reuse",
         "config",
         "deterministic",
         "histogram",

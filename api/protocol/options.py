@@ -46,6 +46,7 @@ class OptionDefaults:
     n_keep: int = 0
     stop: tuple[str, ...] = ()
     cache_prompt: bool = True
+    n_cache_reuse: int = 0
     ignore_eos: bool = False
     sse_ping_interval_s: int = 30
     verbose: bool = False
@@ -70,6 +71,7 @@ class CompletionOptions:
     """Seconds of silence before a comment is sent; 0 or less: never."""
     verbose: bool = False
     cache_prompt: bool = True
+    n_cache_reuse: int = 0
     ignore_eos: bool = False
     id_slot: int = -1
     n_keep: int = 0
@@ -129,6 +131,7 @@ class CompletionOptions:
             stop=self.stop,
             ignore_eos=self.ignore_eos,
             cache_prompt=self.cache_prompt,
+            n_cache_reuse=self.n_cache_reuse,
             # Several choices cannot share one slot: the first gets it, the rest any.
             id_slot=self.id_slot if choice == 0 else -1,
             n_keep=self.n_keep,
@@ -182,6 +185,7 @@ def read_options(
         sse_ping_interval_s=_PING.read(body, defaults.sse_ping_interval_s),
         verbose=boolean(body, "verbose", defaults.verbose),
         cache_prompt=boolean(body, "cache_prompt", defaults.cache_prompt),
+        n_cache_reuse=_N_CACHE_REUSE.read(body, defaults.n_cache_reuse),
         ignore_eos=boolean(body, "ignore_eos", defaults.ignore_eos),
         id_slot=_ID_SLOT.read(body, -1),
         n_keep=_N_KEEP.read(body, defaults.n_keep),
@@ -229,8 +233,6 @@ def refuse_unsupported(body: Body) -> None:
     """Raise for a parameter that would change the output and cannot be honoured."""
     _refuse_constraints(body)
     _refuse_reasoning(body)
-    if _N_CACHE_REUSE.read(body, 0) > 0:
-        raise NotSupported("n_cache_reuse", "reuse of shifted chunks")
     lora = body.get("lora")
     if lora is not None and not isinstance(lora, list):
         raise InvalidRequest.field(

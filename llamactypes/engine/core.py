@@ -215,6 +215,8 @@ class Core:
             self.scheduler.state_cache.drop(admission.saved)
         elif admission.source is not None:
             kept = self._runner.share(admission.source.id, slot, n_cached, back)
+        elif admission.moves:
+            kept = self._runner.move(slot, admission.moves)
         else:
             kept = self._runner.forget(slot, n_cached, back)
         self._post(self.scheduler.start(admission, kept, time.perf_counter()))

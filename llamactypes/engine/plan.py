@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from llamactypes.engine.checkpoints import Checkpoint, Checkpoints, newest
+from llamactypes.engine.chunk_reuse import Move
 from llamactypes.engine.prefix_cache import Slot
 from llamactypes.engine.request import Delta, Result, TokenProbs
 from llamactypes.engine.sequence import Sequence
@@ -41,6 +42,8 @@ class Admission:
     """Of whoever computed the prefix."""
     n_sure: int = 0
     """Tokens of the prefix that the memory can go back to for sure."""
+    moves: tuple[Move, ...] = ()
+    """Chunks of the slot that are moved to continue the prefix."""
     n_shared: int = 0
     """Most tokens of the prompt that anybody has computed."""
 

@@ -83,8 +83,9 @@ class SlotTable:
         """Return the idle slot that fits best, or None when it must wait.
 
         The one asked for; else the one whose conversation goes on: it holds more than
-        `similarity` of the prompt, and the prompt at least half of it; else the least
-        recently used, for a shared prefix can be had from anywhere.
+        `similarity` of the prompt, and the prompt at least half of it (or what is moved
+        may make good for the rest); else the least recently used, for a shared prefix
+        can be had from anywhere.
         """
         wanted = sequence.request.id_slot
         if wanted >= 0:
@@ -94,18 +95,20 @@ class SlotTable:
         if not idle:
             return None
         # Of equals the last one, as llama-server does.
-        return self._continued(idle, sequence.tokens) or min(
+        return self._continued(idle, sequence) or min(
             reversed(idle), key=lambda slot: slot.last_used
         )
 
-    def _continued(self, idle: list[Slot], tokens: list[int]) -> Slot | None:
+    def _continued(self, idle: list[Slot], sequence: Sequence) -> Slot | None:
+        tokens = sequence.tokens
         if not self._similarity or not tokens:
             return None
         best, best_length = None, 0
         for slot in idle:
             length = slot.prefix(tokens)
             is_similar = length / len(tokens) > self._similarity
-            if length > best_length and is_similar and 2 * length >= len(slot.tokens):
+            goes_on = 2 * length >= len(slot.tokens) or sequence.request.n_cache_reuse
+            if length > best_length and is_similar and goes_on:
                 best, best_length = slot, length
         return best
 

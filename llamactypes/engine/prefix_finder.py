@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from llamactypes.engine.checkpoints import Checkpoints, MemoryTraits
+from llamactypes.engine.chunk_reuse import Move, find_moves
 from llamactypes.engine.plan import Admission
 from llamactypes.engine.prefix_cache import Slot, SlotTable
 from llamactypes.engine.prefix_length import common_prefix_length
@@ -61,17 +62,29 @@ class PrefixFinder:
             best = saved
         elif shared.n_sure - own.n_sure >= _MIN_GAIN:
             best = shared
+        moves = self._moves(sequence, slot, own) if best is own else ()
+        n_kept = moves[-1].end if moves else best.n_common
+        n_sure = n_kept if moves else best.n_sure
         return Admission(
             sequence,
             slot,
-            best.n_common,
+            n_kept,
             best.source,
             best.saved,
-            self._replaced(slot, own.n_sure if best is own else 0),
+            self._replaced(slot, n_sure if best is own else 0),
             best.checkpoints,
-            best.n_sure,
+            n_sure,
+            moves,
             max(own.n_common, shared.n_common, saved.n_common),
         )
+
+    def _moves(self, sequence: Sequence, slot: Slot, own: _Prefix) -> tuple[Move, ...]:
+        """Return what `n_cache_reuse` adds to the slot's own prefix."""
+        least, memory = sequence.request.n_cache_reuse, self._memory
+        if least <= 0 or self._cut > 1 or not (memory.can_cut and memory.can_shift):
+            return ()
+        limit = sequence.n_skippable
+        return find_moves(slot.tokens, sequence.tokens, own.n_common, least, limit)
 
     def _own(self, slot: Slot, tokens: list[int], limit: int) -> _Prefix:
         n_common, n_held = slot.own_prefix(tokens), len(slot.tokens)

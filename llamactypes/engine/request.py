@@ -35,6 +35,9 @@ class GenerationRequest:
     """Forbid every end-of-generation token."""
     cache_prompt: bool = True
     """Start from the longest prefix the slot has already computed."""
+    n_cache_reuse: int = 0
+    """Move chunks of at least so many computed tokens to where the prompt has them, if
+    the memory can: quicker, but only nearly the same answer; 0: do not."""
     id_slot: int = -1
     """Wait for this slot (modulo the number of slots); -1: any."""
     n_keep: int = 0

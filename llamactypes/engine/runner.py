@@ -12,6 +12,7 @@ from llamactypes.context import AbortFlag, Context
 from llamactypes.cpus import usable_cpus
 from llamactypes.engine.backend_sampling import BackendSampling
 from llamactypes.engine.checkpoints import Checkpoint, MemoryTraits
+from llamactypes.engine.chunk_reuse import Move
 from llamactypes.engine.logprobs import top_logprobs
 from llamactypes.engine.plan import Chunk, Plan, PromptProbs, Sampled, Shift
 from llamactypes.engine.prompt_rows import PromptRows, token_probs
@@ -85,6 +86,13 @@ class Runner(Protocol):
 
     def shift(self, shift: Shift) -> None:
         """Drop the middle of a slot's tokens and move the rest down."""
+
+    def move(self, slot: int, moves: tuple[Move, ...]) -> int:
+        """Move chunks of a slot's tokens down, drop the others behind the first.
+
+        Returns:
+            How many tokens the slot has then, without a gap.
+        """
 
     def n_computed(self, slot: int) -> int:
         """Return how many tokens of a slot are in the KV cache."""
@@ -367,6 +375,14 @@ class LlamaRunner:
         first_moved = shift.keep + shift.discard
         self._memory.seq_rm(shift.slot, shift.keep, first_moved)
         self._memory.seq_add(shift.slot, first_moved, shift.end, -shift.discard)
+
+    def move(self, slot: int, moves: tuple[Move, ...]) -> int:
+        """See `Runner.move`."""
+        for move in moves:
+            self._memory.seq_rm(slot, move.to, move.start)
+            end, delta = move.start + move.n_tokens, move.to - move.start
+            self._memory.seq_add(slot, move.start, end, delta)
+        return self.forget(slot, moves[-1].end)
 
     def n_computed(self, slot: int) -> int:
         """See `Runner.n_computed`."""

@@ -200,6 +200,8 @@ class Scheduler:
         sequence = admission.sequence
         sequence.start(n_cached, now)
         sequence.checkpoints = until(admission.checkpoints, n_cached)
+        if admission.moves and n_cached > admission.moves[0].to:
+            sequence.n_trusted = admission.moves[0].to
         # Where prompts went apart once, others will.
         sequence.cuts.append(self._checkpoints.cut(admission.n_shared))
         admission.slot.empty()  # what it held is the sequence's now, or gone

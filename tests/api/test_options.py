@@ -127,7 +127,6 @@ def test_read_options_refuses_and_names_the_field(body, message):
         {"grammar_lazy": True},
         {"grammar_triggers": [{}]},
         {"preserved_tokens": ["<x>"]},
-        {"n_cache_reuse": 64},
         {"lora": [{"id": 0, "scale": 1.0}]},
         {"reasoning_budget_tokens": 0},
         {"reasoning_control": True},

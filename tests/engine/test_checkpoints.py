@@ -146,8 +146,10 @@ class Driver:
     def _on_end(self) -> None:
         self.ended += 1
 
-    def submit(self, tokens: list[int], n_answer: int) -> None:
-        request = make_request(tokens=tuple(tokens), max_tokens=n_answer)
+    def submit(self, tokens: list[int], n_answer: int, n_cache_reuse: int = 0) -> None:
+        request = make_request(
+            tokens=tuple(tokens), max_tokens=n_answer, n_cache_reuse=n_cache_reuse
+        )
         number = len(self.generations)
         generation = Generation(number, request, lambda one: None)
         self.generations.append(generation)
@@ -175,6 +177,7 @@ def prompt(parts: list[int]) -> list[int]:
 @given(
     traits=st.sampled_from([PLAIN, RECURRENT, WINDOW]),
     unified=st.booleans(),
+    n_cache_reuse=st.sampled_from([0, 9]),
     n_checkpoints=st.sampled_from([0, 2, 8]),
     moves=st.lists(
         st.one_of(
@@ -191,12 +194,12 @@ def prompt(parts: list[int]) -> list[int]:
     ),
 )
 def test_no_memory_is_ever_continued_from_the_wrong_past(
-    traits, unified, n_checkpoints, moves
+    traits, unified, n_cache_reuse, n_checkpoints, moves
 ):
     driver = Driver(traits, unified=unified, n_checkpoints=n_checkpoints)
     for move, value, n_answer in moves:
         if move == "submit":
-            driver.submit(prompt(value), n_answer)
+            driver.submit(prompt(value), n_answer, n_cache_reuse)
         elif move == "step":
             for _ in range(value):
                 driver.step()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from llamactypes.engine.checkpoints import Checkpoint, MemoryTraits
+from llamactypes.engine.chunk_reuse import Move
 from llamactypes.engine.plan import Plan, Sampled
 from llamactypes.errors import DecodeAborted, KVCacheFull
 from tests.support.fake_model import FakeModel, FakeRunner
@@ -114,6 +115,15 @@ class MemoryRunner(FakeRunner):
             return 0
         self._held[slot] = replace(saved)
         return self.forget(slot, n_tokens, back)
+
+    def move(self, slot: int, moves: tuple[Move, ...]) -> int:
+        held = self.held(slot)
+        for move in moves:
+            chunk = held.cells[move.start : move.start + move.n_tokens]
+            held.cells[move.to : move.end] = chunk
+        # From here on the past is another than the cells say: that is the bargain.
+        held.past = tuple(held.cells)
+        return self.forget(slot, moves[-1].end)
 
     def n_computed(self, slot: int) -> int:
         return len(self.held(slot).cells)

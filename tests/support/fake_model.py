@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llamactypes.engine.checkpoints import MemoryTraits
+from llamactypes.engine.chunk_reuse import Move
 from llamactypes.engine.config import EngineConfig, ModelInfo
 from llamactypes.engine.plan import Plan, PromptProbs, Sampled, Shift
 from llamactypes.engine.request import TokenProbs
@@ -107,6 +108,10 @@ class FakeRunner:
 
     def shift(self, shift: Shift) -> None:
         self.computed[shift.slot] = shift.end - shift.discard
+
+    def move(self, slot: int, moves: tuple[Move, ...]) -> int:
+        self.computed[slot] = moves[-1].end
+        return self.computed[slot]
 
     def n_computed(self, slot: int) -> int:
         return self.computed.get(slot, 0)
