@@ -98,7 +98,8 @@ def without_chance(
 
     Choices of one request differ from each other so, and are the same the next time.
     And nobody samples in the graph: it draws a random number before a decode, and once
-    more when an interrupted one is computed again.
+    more when an interrupted one is computed again. Nor are computed chunks moved: they
+    were computed with what is gone.
     """
     return [_without_chance(request, place) for place, request in enumerate(requests)]
 
@@ -107,4 +108,4 @@ def _without_chance(request: GenerationRequest, place: int) -> GenerationRequest
     sampling = request.sampling
     seed = place if sampling.seed == RANDOM_SEED else sampling.seed
     sampling = replace(sampling, seed=seed, backend_sampling=False)
-    return replace(request, sampling=sampling)
+    return replace(request, sampling=sampling, n_cache_reuse=0)

@@ -154,11 +154,13 @@ def test_what_cannot_be_had_is_refused(name):
         Engine(EngineConfig("m", deterministic=True, **{name: True}))
 
 
-def test_seeds_left_to_chance_become_places_and_given_ones_stay():
-    given = make_request(sampling=SamplingParams(seed=7, backend_sampling=True))
+def test_nothing_in_a_request_is_left_to_chance():
+    sampling = SamplingParams(seed=7, backend_sampling=True)
+    given = make_request(sampling=sampling, n_cache_reuse=8)
     requests = without_chance([make_request(), given, make_request()])
     assert [request.sampling.seed for request in requests] == [0, 7, 2]
     assert not any(request.sampling.backend_sampling for request in requests)
+    assert not any(request.n_cache_reuse for request in requests)
 
 
 # -- real models ---------------------------------------------------------------------
