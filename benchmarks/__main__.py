@@ -7,6 +7,7 @@ python -m benchmarks --only decode --rounds 5     some scenarios, more rounds
 from __future__ import annotations
 
 import argparse
+import math
 import subprocess
 import sys
 import time
@@ -104,15 +105,18 @@ class _Session:
     def run(self) -> None:
         """Measure each scenario against each peer that it is for."""
         print(report.HEADER)
-        for scenario in self._scenarios:
-            against = [
-                peer
-                for peer in self._peers
-                if scenario.rows_against(peer, stands_in=self._stands_in(peer))
-            ]
-            for peer in against:
-                self._run_one(scenario, peer)
-            if not self._peers:
+        pairs = [
+            (scenario, peer)
+            for scenario in self._scenarios
+            for peer in self._peers
+            if scenario.rows_against(peer, stands_in=self._stands_in(peer))
+        ]
+        if math.isfinite(self._plan.ends_at):  # what matters most before time is up
+            pairs.sort(key=lambda pair: self._peers.index(pair[1]))
+        for scenario, peer in pairs:
+            self._run_one(scenario, peer)
+        if not self._peers:
+            for scenario in self._scenarios:
                 self._run_one(scenario, None)
 
     def _run_one(self, scenario: Scenario, peer: Peer | None) -> None:
