@@ -8,6 +8,7 @@ take 0.15 s on one CPU thread. Smaller decodes cost nothing in whole tiles (from
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from llamactypes.engine.plan import Plan
@@ -19,6 +20,10 @@ __all__ = ("Reaction",)
 _LIMIT_S = 0.08
 _LEAST_DEPTH = 512
 """Nearer to the start a token's cost hardly depends on its depth."""
+_REMEMBERED = 4
+"""Decodes of which the cheapest counts: a busy machine only ever adds time, and where a
+prompt is cut decides how its sums are rounded."""
+_LEAST_KNOWN = 2
 
 
 class Reaction:
@@ -37,26 +42,25 @@ class Reaction:
         """
         self._n_layer = n_layer
         self._n_ubatch = n_ubatch
-        self._per_token_s = 0.0
-        self._depth = _LEAST_DEPTH
+        self._known: deque[tuple[int, float]] = deque(maxlen=_REMEMBERED)
+        """(depth, seconds a token)."""
 
     def note(self, plan: Plan, seconds: float) -> None:
         """Learn from a decode that was not interrupted."""
         prompts = plan.chunks[plan.n_generating :]
         if sum(chunk.n_tokens for chunk in prompts) < TILE:
             return
-        self._per_token_s = seconds / plan.n_tokens
         deepest = max(chunk.start + chunk.n_tokens // 2 for chunk in prompts)
-        self._depth = max(_LEAST_DEPTH, deepest)
+        self._known.append((max(_LEAST_DEPTH, deepest), seconds / plan.n_tokens))
 
     def n_prompt_max(self, running: Iterable[Sequence]) -> int | None:
         """Return the most prompt tokens, in whole tiles; None: no limit.
 
-        Before the first measurement at some depth, costs are taken to grow with it.
+        Before a measurement at some depth, costs are taken to grow with it.
         """
-        if not self._n_layer or not self._per_token_s:
+        if not self._n_layer or len(self._known) < _LEAST_KNOWN:
             return None
         depth = max((s.n_computed for s in running if not s.is_generating), default=0)
-        layer_s = self._per_token_s * max(1.0, depth / self._depth) / self._n_layer
-        n_max = int(_LIMIT_S / layer_s)
+        token_s = min(cost * max(1.0, depth / at) for at, cost in self._known)
+        n_max = int(_LIMIT_S / (token_s / self._n_layer))
         return None if n_max >= self._n_ubatch else max(1, n_max // TILE) * TILE

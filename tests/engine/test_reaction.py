@@ -13,11 +13,12 @@ def prompt_at(depth: int):
     return sequence
 
 
-def learned(n: int, depth: int, seconds: float, **options) -> Reaction:
-    """Return one that has seen a decode of `n` tokens at `depth`."""
+def learned(n: int, depth: int, *seconds: float, **options) -> Reaction:
+    """Return one that has seen decodes of `n` tokens at `depth`, at least two."""
     reaction = Reaction(**({"n_layer": 30, "n_ubatch": 512} | options))
     plan = Plan((Chunk(prompt_at(depth), depth, n, False),), 0)
-    reaction.note(plan, seconds)
+    for each in seconds if len(seconds) > 1 else seconds * 2:
+        reaction.note(plan, each)
     return reaction
 
 
@@ -54,3 +55,15 @@ def test_decodes_with_few_prompt_tokens_teach_nothing():
     chunks = (Chunk(stream, 3, 1, True), Chunk(prompt_at(9000), 9000, 63, False))
     reaction.note(Plan(chunks, 1), 100.0)
     assert reaction.n_prompt_max([prompt_at(6000)]) == 192
+
+
+def test_a_disturbed_decode_does_not_change_where_prompts_are_cut():
+    reaction = learned(512, 0, 0.6, 30.0)
+    assert reaction.n_prompt_max([prompt_at(0)]) is None
+    assert learned(512, 0, 30.0, 0.6, 30.0).n_prompt_max([prompt_at(0)]) is None
+
+
+def test_one_decode_alone_limits_nothing():
+    reaction = Reaction(30, 512)
+    reaction.note(Plan((Chunk(prompt_at(0), 0, 94, False),), 0), 9.0)
+    assert reaction.n_prompt_max([prompt_at(0)]) is None
