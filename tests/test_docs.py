@@ -12,6 +12,7 @@ import pytest
 
 from api.cli.main import main
 from api.settings.flag_table import FLAGS
+from api.settings.unsupported_flags import UNSUPPORTED_VARIABLES
 from tests.support.markdown import anchors, code_blocks, links, prose
 from tests.support.server_process import ServerProcess
 
@@ -50,7 +51,7 @@ def test_relative_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_named_variables_are_read_by_the_server(page):
-    known = {flag.env for flag in FLAGS} | {"LLAMA_ARG_"}
+    known = {flag.env for flag in FLAGS} | {"LLAMA_ARG_"} | set(UNSUPPORTED_VARIABLES)
     named = set(re.findall(r"\bLLAMA_[A-Z_]+", page.read_text(encoding="utf-8")))
     named = {name for name in named if re.match(r"LLAMA_(ARG|API)_", name)}
     assert named <= known, named - known

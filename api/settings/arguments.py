@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 
 from api.settings.flag_table import FLAGS
 from api.settings.flags import Flag, SettingsError
-from api.settings.unsupported_flags import UNSUPPORTED
+from api.settings.unsupported_flags import (
+    UNSUPPORTED,
+    UNSUPPORTED_VARIABLES,
+    Unsupported,
+)
 
 __all__ = ("Values", "read_arguments", "read_environment")
 
@@ -37,6 +41,18 @@ class Values:
         else:
             self._collected.add(flag.setting)
             self.given[flag.setting] = value
+
+    def pass_over(self, flag: Unsupported, value: str, source: str) -> None:
+        """Say why `value` changes nothing here, unless it asks for what is so anyway.
+
+        Raises:
+            SettingsError: Leaving the flag out would change too much.
+        """
+        if not flag.says(value):
+            return
+        if flag.is_refused:
+            raise SettingsError(f"{source} is not supported: {flag.why}")
+        self.notices.append(f"{source} has no effect: {flag.why}")
 
     def overlaid(self, other: Values) -> Values:
         """Return these values with `other`'s on top."""
@@ -62,16 +78,35 @@ def read_arguments(arguments: Sequence[str], command: str = "serve") -> Values:
         name, inline = _split_word(words.pop(0))
         flag = flags.get(name)
         if flag is None:
-            raise SettingsError(_unknown(name, flags))
-        if flag.is_switch:
-            _refuse_value(name, inline)
-            values.put(flag, name not in flag.negative, name)
+            other = UNSUPPORTED.get(name)
+            if other is None:
+                raise SettingsError(_unknown(name, flags))
+            text = _value_of(other, name, inline, words, "see llama-server --help")
+            values.pass_over(other, text, name)
             continue
-        if inline is None and not words:
-            raise SettingsError(f"{name} needs a value: {flag.kind.allowed}")
-        text = words.pop(0) if inline is None else inline
+        text = _value_of(flag, name, inline, words, flag.kind.allowed)
         values.put(flag, _parsed(flag, text, name), name)
     return values
+
+
+def _value_of(
+    flag: Flag | Unsupported,
+    name: str,
+    inline: str | None,
+    words: list[str],
+    allowed: str,
+) -> str:
+    """Return the text that belongs to `name`; a switch has on and off.
+
+    Raises:
+        SettingsError: It is missing, or a switch was given one.
+    """
+    if not flag.metavar:
+        _refuse_value(name, inline)
+        return "off" if name in flag.negative else "on"
+    if inline is None and not words:
+        raise SettingsError(f"{name} needs a value: {allowed}")
+    return words.pop(0) if inline is None else inline
 
 
 def read_environment(environment: Mapping[str, str], command: str = "serve") -> Values:
@@ -89,11 +124,15 @@ def read_environment(environment: Mapping[str, str], command: str = "serve") -> 
         known.update(names)
         if command in flag.commands:
             _read_variables(flag, names, environment, values)
+    for other in UNSUPPORTED_VARIABLES.values():
+        names = _variables(other)
+        known.update(names)
+        _pass_over_variables(other, names, environment, values)
     values.notices.extend(_stray_variables(environment, known))
     return values
 
 
-def _variables(flag: Flag) -> tuple[str, ...]:
+def _variables(flag: Flag | Unsupported) -> tuple[str, ...]:
     """Return the variables that set `flag`, the one that wins last."""
     if not flag.negative:
         return (flag.env,)
@@ -111,6 +150,18 @@ def _read_variables(
         values.put(flag, False, names[1])
     elif text := environment.get(flag.env):
         values.put(flag, _parsed(flag, text, flag.env), flag.env)
+
+
+def _pass_over_variables(
+    flag: Unsupported,
+    names: tuple[str, ...],
+    environment: Mapping[str, str],
+    values: Values,
+) -> None:
+    if len(names) == 2 and environment.get(names[1]):
+        values.pass_over(flag, "off", names[1])
+    elif text := environment.get(flag.env):
+        values.pass_over(flag, text, flag.env)
 
 
 def _parsed(flag: Flag, text: str, source: str) -> object:
@@ -146,8 +197,6 @@ def _refuse_value(name: str, inline: str | None) -> None:
 def _unknown(name: str, flags: Mapping[str, Flag]) -> str:
     if not name.startswith("-"):
         return f"unexpected argument {name!r}: flags start with - (see --help)"
-    if name in UNSUPPORTED:
-        return f"{name} is not supported: {UNSUPPORTED[name]}"
     near = difflib.get_close_matches(name, flags, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"unknown flag {name}{hint} (see --help)"

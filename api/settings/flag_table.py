@@ -419,13 +419,6 @@ _CONTEXT = section(
         "LLAMA_ARG_CHECKPOINT_MIN_SPACING_NT",
         commands=_SERVE,
     ),
-    switch(
-        "-cb --cont-batching",
-        "cont_batching",
-        "Batch all requests continuously; always on.",
-        "LLAMA_ARG_CONT_BATCHING",
-        commands=_SERVE,
-    ),
     valued(
         "--rope-scaling",
         "engine.rope_scaling",

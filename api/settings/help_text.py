@@ -10,7 +10,6 @@ from itertools import groupby
 from api.settings import Settings
 from api.settings.flag_table import FLAGS
 from api.settings.flags import Flag
-from api.settings.unsupported_flags import GROUPS
 
 __all__ = ("cli_page", "default_text", "flag_help", "flags_markdown")
 
@@ -48,11 +47,12 @@ the environment is wrong.
 - A boolean variable is `true`, `1`, `on` or `enabled`, or `false`, `0`, `off` or
   `disabled`. For a flag with a `--no-` form, the variable with `NO_` after `LLAMA_ARG_`
   turns it off, whatever its value. An empty variable is not set.
-- A flag that changes nothing here is accepted with one line saying why. An unknown
-  flag, or one of llama-server's that is not served, ends the program with a hint.
-  Unknown variables that begin like ours get a line with the nearest name.
+- [flags.md](flags.md) lists what becomes of each flag of llama-server: most work, some
+  are accepted with one line saying why they change nothing here, some are refused with
+  what to do instead; their variables likewise. An unknown flag ends the program with
+  the nearest name. Unknown variables that begin like ours get such a line.
+- llama-server's config.ini is not read.
 """
-_REFUSED = "## Flags of llama-server that are refused"
 _NO_DEFAULT = ("load_mode", "api_key_file")
 _AUTO = ("engine.n_threads", "engine.n_threads_batch")
 
@@ -106,11 +106,7 @@ def default_text(flag: Flag) -> str:
 
 def cli_page() -> str:
     """Return docs/cli.md."""
-    refused = [
-        f"- {', '.join(f'`{name}`' for name in names.split())}: {why}."
-        for names, why in GROUPS
-    ]
-    return "\n".join((_INTRODUCTION, flags_markdown(), _REFUSED, "", *refused, ""))
+    return "\n".join((_INTRODUCTION, flags_markdown()))
 
 
 def flags_markdown() -> str:

@@ -95,9 +95,6 @@ class Settings:
     log_prefix: bool = False
     log_timestamps: bool = False
 
-    # -- accepted for the sake of llama-server's command lines; see their notices --
-    cont_batching: bool = True
-
     # -- only for ``run`` --
     prompt: str | None = None
     system_prompt: str = ""

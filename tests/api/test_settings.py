@@ -14,7 +14,6 @@ from api.settings.demo_model import DEMO_COMMAND
 from api.settings.flag_table import FLAGS
 from api.settings.flags import Flag
 from api.settings.help_text import cli_page, default_text, flag_help
-from api.settings.unsupported_flags import UNSUPPORTED
 from llamactypes.engine.config import EngineConfig
 from llamactypes.sampling_params import SamplingParams
 
@@ -295,11 +294,6 @@ def test_deterministic_mode_decides_what_goes_with_it() -> None:
 @pytest.mark.parametrize("flag", ["--kv-unified", "--context-shift"])
 def test_what_deterministic_mode_cannot_have_is_refused(flag: str) -> None:
     assert f"leave out {flag}" in refusal(f"--deterministic {flag}")
-
-
-def test_no_flag_is_both_supported_and_refused() -> None:
-    names = {name for flag in FLAGS for name in flag.names + flag.negative}
-    assert not names & set(UNSUPPORTED)
 
 
 @pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.title)
