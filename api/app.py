@@ -11,6 +11,7 @@ from api.errors import install_error_handlers
 from api.middleware import install
 from api.resources.generate import ChatCompletion, NativeCompletion, TextCompletion
 from api.resources.info import Front, Health, Models, Props, Slots
+from api.resources.messages import CountMessageTokens, Messages
 from api.resources.metrics import Metrics
 from api.resources.text import ApplyTemplate, Detokenize, Tokenize
 from api.settings import Settings
@@ -32,6 +33,8 @@ _ROUTES = (
     (ChatCompletion, ("/v1/chat/completions", "/chat/completions")),
     (TextCompletion, ("/v1/completions",)),
     (NativeCompletion, ("/completion", "/completions")),
+    (Messages, ("/v1/messages",)),
+    (CountMessageTokens, ("/v1/messages/count_tokens",)),
 )
 
 

@@ -2,7 +2,8 @@
 
 Every error of the server is an OpenAI-shaped object, ``{"error": {"code", "message",
 "type"}}`` with ``param`` where a parameter is at fault: a route that does not exist, a
-body that is too large and an unexpected exception included.
+body that is too large and an unexpected exception included. Below ``/v1/messages`` the
+same errors have Anthropic's shape.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import falcon
 
 from api.json_loader import dumps_bytes
+from api.protocol.anthropic_error import OVERLOADED, anthropic_error, speaks_anthropic
 from api.protocol.error_reply import ErrorReply
 from api.protocol.invalid import InvalidRequest
 from llamactypes.chat import MessageError
@@ -38,6 +40,7 @@ __all__ = (
     "ContextLengthExceeded",
     "GenerationCancelled",
     "KeyBusy",
+    "MessagesOverloaded",
     "NotAuthorized",
     "describe",
     "install_error_handlers",
@@ -67,6 +70,10 @@ class GenerationCancelled(Exception):  # noqa: N818 - what happened, not what fa
 
 class ContextLengthExceeded(PromptTooLong):
     """A prompt that is too long, on a route that speaks OpenAI's language."""
+
+
+class MessagesOverloaded(EngineOverloaded):
+    """A full queue, on a route that speaks Anthropic's language."""
 
 
 class NotAuthorized(Exception):  # noqa: N818 - a refusal
@@ -106,9 +113,15 @@ def _handle(
     reply = describe(error)
     resp.status = falcon.code_to_http_status(reply.status)
     resp.content_type = JSON_TYPE
-    resp.data = dumps_bytes(reply.body())
+    resp.data = dumps_bytes(_body(req, reply))
     for name, value in reply.headers.items():
         resp.set_header(name, value)
+
+
+def _body(req: falcon.Request, reply: ErrorReply) -> dict[str, Any]:
+    if speaks_anthropic(req.path):
+        return anthropic_error(reply, getattr(req.context, "request_id", None))
+    return reply.body()
 
 
 def _handle_gone(
@@ -166,6 +179,10 @@ def _overloaded(error: Any) -> ErrorReply:
     return ErrorReply(429, str(error), headers={"Retry-After": wait_s})
 
 
+def _messages_overloaded(error: Any) -> ErrorReply:
+    return replace(_overloaded(error), status=OVERLOADED)
+
+
 def _unavailable(error: Any) -> ErrorReply:
     return ErrorReply(503, str(error), headers={"Retry-After": str(_RETRY_AFTER_S)})
 
@@ -199,6 +216,7 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
     (NotAuthorized, _unauthorized),
     (ContextLengthExceeded, _context_length),
     (PromptTooLong, _too_long),
+    (MessagesOverloaded, _messages_overloaded),
     (EngineOverloaded, _overloaded),
     (KeyBusy, _overloaded),
     (EngineLoading, _loading),

@@ -17,6 +17,7 @@ import falcon
 
 from api.context import ServingContext
 from api.errors import JSON_TYPE, NotAuthorized
+from api.protocol.anthropic_error import speaks_anthropic
 from llamactypes.engine import EngineState
 from llamactypes.errors import EngineFailed, EngineLoading, EngineStopped
 
@@ -40,11 +41,13 @@ class RequestId:
     """Names the request in its reply, by the client's name when it gave one."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Set ``X-Request-Id``."""
+        """Set ``X-Request-Id``, and where Anthropic's clients look for it."""
         given = req.get_header("X-Request-Id") or ""
         name = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
         req.context.request_id = name
         resp.set_header("X-Request-Id", name)
+        if speaks_anthropic(req.path):
+            resp.set_header("Request-Id", name)
 
 
 class Cors:

@@ -38,17 +38,24 @@ class Conversation:
     """Variables of the template."""
 
 
-def read_conversation(body: Body, defaults: ChatDefaults) -> Conversation:
+def read_conversation(
+    body: Body, defaults: ChatDefaults, *, may_be_empty: bool = False
+) -> Conversation:
     """Read a chat request's messages, tools and template variables.
+
+    Args:
+        body: The request.
+        defaults: The server's flags.
+        may_be_empty: Whether there may be no messages at all.
 
     Raises:
         InvalidRequest: Worded as llama-server words it where it has a word for it.
     """
     tools = _tools(body, defaults)
-    messages = _messages(body)
+    messages = _messages(body, may_be_empty)
     add_generation_prompt = boolean(body, "add_generation_prompt", True)
     prefill = None
-    if _continues(body, messages, defaults):
+    if messages and _continues(body, messages, defaults):
         if add_generation_prompt and body.get("continue_final_message"):
             raise InvalidRequest(
                 "Cannot set both add_generation_prompt and continue_final_message to "
@@ -92,13 +99,13 @@ def read_logprobs(body: Body) -> tuple[dict[str, Any], int | None]:
 # -- messages ------------------------------------------------------------------------
 
 
-def _messages(body: Body) -> list[Message]:
+def _messages(body: Body, may_be_empty: bool) -> list[Message]:
     messages = body.get("messages")
     if messages is None:
         raise InvalidRequest("'messages' is required", "messages")
     if not isinstance(messages, list):
         raise InvalidRequest("Expected 'messages' to be an array", "messages")
-    if not messages:
+    if not messages and not may_be_empty:
         raise InvalidRequest("'messages' must not be empty", "messages")
     for index, message in enumerate(messages):
         if not isinstance(message, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from waitress.channel import HTTPChannel
@@ -9,6 +10,7 @@ from waitress.task import ErrorTask
 
 from api.errors import JSON_TYPE
 from api.json_loader import dumps_bytes
+from api.protocol.anthropic_error import OVERLOADED, anthropic_error, speaks_anthropic
 from api.protocol.error_reply import ErrorReply
 
 __all__ = ("BODY_SLACK_BYTES", "Channel")
@@ -25,14 +27,24 @@ class _Refusal(ErrorTask):
         """Write status and JSON; the connection ends."""
         request: Any = self.request
         error = request.error
-        self.status = f"{error.code} {error.reason}"
-        body = dumps_bytes(ErrorReply(error.code, self._message(error)).body())
+        self.status, body = self._answer(error, getattr(request, "path", ""))
         self.response_headers = [("Content-Type", JSON_TYPE)]
         if error.code == 429:
             self.response_headers.append(("Retry-After", _RETRY_AFTER_S))
         self.set_close_on_finish()
         self.content_length = len(body)
         self.write(body)
+
+    def _answer(self, error: Any, path: str) -> tuple[str, bytes]:
+        """Return status and body; what is no HTTP has no path."""
+        status = f"{error.code} {error.reason}"
+        reply = ErrorReply(error.code, self._message(error))
+        if not speaks_anthropic(path):
+            return status, dumps_bytes(reply.body())
+        if error.code == 429:
+            status = f"{OVERLOADED} Overloaded"
+            reply = replace(reply, status=OVERLOADED)
+        return status, dumps_bytes(anthropic_error(reply, None))
 
     def _message(self, error: Any) -> str:
         settings = self.channel.adj

@@ -1,0 +1,194 @@
+"""Requests of ``/v1/messages``, read into what chat requests are read into. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.protocol.conversation import ChatDefaults, Conversation, read_conversation
+from api.protocol.fields import Body, Integer, json_type, text
+from api.protocol.invalid import InvalidRequest, NotSupported
+from api.protocol.messages_blocks import chat_messages, required, wrong_type
+
+__all__ = ("read_message_conversation", "read_message_options")
+
+_MAX_TOKENS = Integer(("max_tokens",), 0)
+_ONE_ANSWER = Integer(("n_cmpl", "n"), 1, 1)
+_MAX_STOPS = 1024
+_THINKING = {"enabled": True, "adaptive": True, "disabled": False}
+_CONSTRAINT = "this server has no constrained sampling"
+
+# Other names of max_tokens, and what replies of this protocol have no place for.
+_LEFT_OUT = (
+    *("n_predict", "max_completion_tokens"),
+    *("n_probs", "logprobs", "top_logprobs", "post_sampling_probs"),
+    *("return_tokens", "timings_per_token", "response_fields", "stream_options"),
+)
+
+
+def read_message_conversation(body: Body, defaults: ChatDefaults) -> Conversation:
+    """Read system prompt, messages, tools and what becomes template variables.
+
+    Raises:
+        InvalidRequest: Something is malformed, or cannot be honoured.
+    """
+    text(body, "model")
+    _refuse_unsupported(body)
+    messages = chat_messages(body)
+    _check_history(messages, defaults)
+    chat = {
+        "messages": messages,
+        "tools": _tools(body.get("tools")),
+        "tool_choice": _tool_choice(body.get("tool_choice")),
+        "chat_template_kwargs": _template_kwargs(body),
+        "reasoning_effort": _effort(body.get("output_config")),
+    }
+    return read_conversation(chat, defaults, may_be_empty=True)
+
+
+def read_message_options(body: Body) -> dict[str, Any]:
+    """Return the request's parameters under the names of the completion routes.
+
+    llama-server's own (``min_p``, ``cache_prompt`` …) may stand beside Anthropic's.
+
+    Raises:
+        InvalidRequest: ``max_tokens`` is absent, or a field is malformed.
+    """
+    if body.get("max_tokens") is None:
+        raise required("max_tokens")
+    _ONE_ANSWER.read(body, 1)
+    options = {name: value for name, value in body.items() if name not in _LEFT_OUT}
+    options["max_tokens"] = _MAX_TOKENS.read(body, 0)
+    options["verbose"] = False
+    # The first event of a stream says how much of the prompt was cached. That is known
+    # when the prompt begins: the client then need not wait for the first token.
+    options["return_progress"] = True
+    stops = _stop_sequences(body.get("stop_sequences"))
+    if stops is not None:
+        options["stop"] = stops
+    return options
+
+
+def _stop_sequences(value: Any) -> list[str] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise InvalidRequest.field(
+            "stop_sequences", "Value must be an array of strings"
+        )
+    if len(value) > _MAX_STOPS:
+        raise InvalidRequest.field(
+            "stop_sequences",
+            f"Value must hold at most {_MAX_STOPS} strings, not {len(value)}",
+        )
+    return value
+
+
+# -- what shapes the prompt ------------------------------------------------------------
+
+
+def _check_history(messages: list[dict[str, Any]], defaults: ChatDefaults) -> None:
+    """Refuse conversations that would lose a part of what they say."""
+    if not defaults.jinja and any(each.get("tool_calls") for each in messages):
+        raise InvalidRequest(
+            "messages: tool_use blocks are shown by the model's Jinja template, which "
+            "--no-jinja switched off",
+            "messages",
+        )
+    last = messages[-1] if messages else {}
+    is_continued = last.get("role") == "assistant" and defaults.prefill_assistant
+    if is_continued and last.get("reasoning_content"):
+        raise InvalidRequest(
+            "messages: a last message of the assistant is continued, and cannot be "
+            "when it has thinking blocks; leave them out, or end with a message of "
+            "the user",
+            "messages",
+        )
+
+
+def _tools(tools: Any) -> list[dict[str, Any]] | None:
+    if tools is None:
+        return None
+    if not isinstance(tools, list):
+        raise wrong_type("tools", "an array", tools)
+    return [_function(tool, f"tools.{index}") for index, tool in enumerate(tools)]
+
+
+def _function(tool: Any, where: str) -> dict[str, Any]:
+    if not isinstance(tool, dict):
+        raise wrong_type(where, "an object", tool)
+    kind = tool.get("type")
+    if kind not in (None, "custom"):
+        shown = kind[:64] if isinstance(kind, str) else json_type(kind)
+        raise NotSupported(f"{where}.type", f"'{shown}'; only tools of your own")
+    name, schema = tool.get("name"), tool.get("input_schema")
+    if not isinstance(name, str):
+        raise wrong_type(f"{where}.name", "a string", name)
+    if not isinstance(schema, dict):
+        raise wrong_type(f"{where}.input_schema", "an object", schema)
+    function = {"name": name, "description": _description(tool, where)}
+    return {"type": "function", "function": {**function, "parameters": schema}}
+
+
+def _description(tool: Mapping[str, Any], where: str) -> str:
+    value = tool.get("description")
+    if value is not None and not isinstance(value, str):
+        raise wrong_type(f"{where}.description", "a string", value)
+    return value or ""
+
+
+def _tool_choice(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise wrong_type("tool_choice", "an object", value)
+    kind = value.get("type")
+    if kind in ("any", "tool"):
+        raise NotSupported(
+            "tool_choice",
+            f"type '{kind}'; only 'auto' and 'none': calls are not forced",
+        )
+    if kind not in ("auto", "none"):
+        raise InvalidRequest(
+            "tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'",
+            "tool_choice.type",
+        )
+    return str(kind)
+
+
+def _template_kwargs(body: Body) -> Any:
+    """``thinking`` says what the template's variable ``enable_thinking`` is."""
+    given = body.get("chat_template_kwargs")
+    thinking = body.get("thinking")
+    if thinking is None or not isinstance(given, dict | None):
+        return given
+    if not isinstance(thinking, dict):
+        raise wrong_type("thinking", "an object", thinking)
+    kind = thinking.get("type")
+    if not isinstance(kind, str) or kind not in _THINKING:
+        raise InvalidRequest(
+            "thinking.type: Input should be 'enabled', 'adaptive' or 'disabled'",
+            "thinking.type",
+        )
+    if thinking.get("budget_tokens") is not None:
+        Integer(("budget_tokens",), 0).read(thinking, 0)
+    return {"enable_thinking": _THINKING[kind], **(given or {})}
+
+
+def _effort(config: Any) -> Any:
+    if config is None:
+        return None
+    if not isinstance(config, dict):
+        raise wrong_type("output_config", "an object", config)
+    if config.get("format") is not None:
+        raise NotSupported("output_config.format", _CONSTRAINT)
+    return text(config, "effort")
+
+
+def _refuse_unsupported(body: Body) -> None:
+    if body.get("output_format") is not None:
+        raise NotSupported("output_format", _CONSTRAINT)
+    if body.get("mcp_servers"):
+        raise NotSupported("mcp_servers", "this server calls no tools itself")
+    if body.get("container") is not None:
+        raise NotSupported("container", "this server runs no code")

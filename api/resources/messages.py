@@ -1,0 +1,67 @@
+"""Anthropic's routes: messages, and how many tokens they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import falcon
+
+from api.context import ServingContext
+from api.errors import MessagesOverloaded
+from api.protocol.messages_reply import MessageStream, message_reply
+from api.protocol.messages_request import (
+    read_message_conversation,
+    read_message_options,
+)
+from api.protocol.prompt import with_bos
+from api.resources.base import Resource, send_json
+from api.resources.generating import Generating, Shape
+from llamactypes.errors import EngineOverloaded
+
+__all__ = ("CountMessageTokens", "Messages")
+
+
+class Messages(Generating):
+    """``POST /v1/messages``."""
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer a conversation."""
+        with _anthropic_statuses():
+            self._answer(req, resp)
+
+    def _answer(self, req: falcon.Request, resp: falcon.Response) -> None:
+        body = self._read_json(req)
+        # Parameters first: they are cheap to refuse, a template is not cheap to render.
+        facts = self._facts(read_message_options(body), (), id_prefix="msg_")
+        prompt = _prompt_tokens(self._context, body)
+        stream = partial(MessageStream, request_id=req.context.request_id)
+        shape = Shape(message_reply, stream)
+        self._respond(req, resp, replace(facts, prompts=(prompt,)), shape)
+
+
+class CountMessageTokens(Resource):
+    """``POST /v1/messages/count_tokens``."""
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer how long the prompt of a message is, without generating."""
+        tokens = _prompt_tokens(self._context, self._read_json(req))
+        send_json(resp, {"input_tokens": len(tokens)})
+
+
+def _prompt_tokens(context: ServingContext, body: dict[str, Any]) -> tuple[int, ...]:
+    conversation = read_message_conversation(body, context.chat_defaults)
+    text = context.prompts.render(conversation)
+    return tuple(with_bos(text, context.prompt_vocab))
+
+
+@contextmanager
+def _anthropic_statuses() -> Iterator[None]:
+    """Give an error the status that Anthropic's API has for it."""
+    try:
+        yield
+    except EngineOverloaded as error:
+        raise MessagesOverloaded(str(error), error.retry_after_s) from error
