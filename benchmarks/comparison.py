@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.client import completion, stream
-from benchmarks.load import foreign_share, read_load
+from benchmarks.load import foreign_share, read_load, read_process
 from benchmarks.memory import kv_bytes, load_alone, weigh
 from benchmarks.peers import Contender, Peer
 from benchmarks.ratios import OURS, Result, Round, summarize
@@ -117,12 +117,20 @@ def _observe(
     scales: Callable[[int], Figures] | None,
 ) -> tuple[Figures, float | None]:
     """Return one measurement, and others' share of the CPUs meanwhile."""
-    before = read_load()
+    before, spent = read_load(), read_process(contender.process_id)
     figures = measure(contender, scenario, number, n_prompt)
     foreign = foreign_share(before, read_load())
+    figures |= _cpu_time(figures, spent, read_process(contender.process_id))
     if scales and contender.process_id:
         figures |= scales(contender.process_id)
     return figures, foreign
+
+
+def _cpu_time(figures: Figures, before: float | None, after: float | None) -> Figures:
+    """Return a server's own CPU time: much less disturbed by others than a rate."""
+    if before is None or after is None or "n_generated" not in figures:
+        return {}
+    return {"cpu_ms_per_token": 1e3 * (after - before) / figures["n_generated"]}
 
 
 def _scales(

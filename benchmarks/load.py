@@ -18,6 +18,7 @@ __all__ = (
     "foreign_share",
     "process_ticks",
     "read_load",
+    "read_process",
     "watch_load",
 )
 
@@ -50,6 +51,15 @@ def read_load() -> Reading | None:
         return None
     n_cpus = len(cpus) or 1
     return Reading(time.monotonic(), busy / _TICKS_PER_S, own / _TICKS_PER_S, n_cpus)
+
+
+def read_process(process_id: int) -> float | None:
+    """Return the CPU seconds of a process so far; None where it cannot be seen."""
+    try:
+        stat = (_PROC / str(process_id) / "stat").read_text()
+    except OSError:
+        return None
+    return process_ticks(stat)[2] / _TICKS_PER_S
 
 
 def watch_load(seconds: float) -> float | None:

@@ -14,6 +14,7 @@ from benchmarks.workloads import (
 
 __all__ = ("scenarios",)
 
+_CPU = {"CPU ms per token": "cpu_ms_per_token"}
 _WAITS = {"p50": "first_token_p50_s", "p95": "first_token_p95_s"}
 _WAVES = {f"wave {wave}": f"first_token_s_wave_{wave}" for wave in (1, 2, 3)}
 
@@ -53,7 +54,7 @@ def _decode(
     if n_streams == 8:
         targets |= {"xllamacpp": target, "llama-cpp-python": 4.0}
     rows = [
-        Row(name, "tokens_per_second", "tokens/s", targets),
+        Row(name, "tokens_per_second", "tokens/s", targets, details=_CPU),
         Row(
             f"{name}, prompts not counted",
             "decode_tokens_per_second",

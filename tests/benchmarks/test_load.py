@@ -11,6 +11,7 @@ from benchmarks.load import (
     foreign_share,
     process_ticks,
     read_load,
+    read_process,
 )
 
 STAT = """cpu  30 0 30 300 30 0 0 0 0 0
@@ -66,4 +67,9 @@ def test_this_process_is_part_of_its_own_load():
     while (now := os.times()).user - spent.user + now.system - spent.system < 0.06:
         sum(range(10_000))
     after = read_load()
+    assert read_process(os.getpid()) >= 0.06
     assert after.own - before.own >= 0.04
+
+
+def test_a_process_that_is_not_there_has_no_cpu_time():
+    assert read_process(0) is None

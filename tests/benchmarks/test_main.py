@@ -31,6 +31,7 @@ def test_without_any_peer_our_own_figures_come_and_what_is_missing(
     (row, _) = json.loads(report.read_text())["rows"]
     assert row["ratio"] is None
     assert row["ours"] > 0
+    assert row["medians"]["llamactypes"]["n_generated"] == 64
     assert "| decode, 1 stream |" in table.read_text()
     assert main(["--from-json", str(report), "--markdown", str(table)]) == 0
 
