@@ -118,6 +118,7 @@ class MemoryRunner(FakeRunner):
 
     def move(self, slot: int, moves: tuple[Move, ...]) -> int:
         held = self.held(slot)
+        held.cells = list(held.cells)  # others may have the same list
         for move in moves:
             chunk = held.cells[move.start : move.start + move.n_tokens]
             held.cells[move.to : move.end] = chunk
