@@ -21,6 +21,11 @@ from llamactypes.errors import (
     SymbolMissing,
 )
 from llamactypes.gate import Gate
+from llamactypes.model_overrides import (
+    MetadataValue,
+    fill_metadata,
+    fill_placement,
+)
 from llamactypes.split_names import why_split_fails
 from llamactypes.vocab import Vocab
 
@@ -36,6 +41,11 @@ _SPLIT_MODES = {
     "layer": C.LLAMA_SPLIT_MODE_LAYER,
     "row": C.LLAMA_SPLIT_MODE_ROW,
     "tensor": C.LLAMA_SPLIT_MODE_TENSOR,
+}
+_LAZY_MODES = {
+    "off": C.LLAMA_LAZY_MODE_OFF,
+    "auto": C.LLAMA_LAZY_MODE_AUTO,
+    "on": C.LLAMA_LAZY_MODE_ON,
 }
 _ROPE_TYPES = {
     C.LLAMA_ROPE_TYPE_NONE: "none",
@@ -66,6 +76,19 @@ class ModelParams:
     """Load no weights: tokenizing works, a context cannot be made."""
     devices: tuple[str, ...] = ()
     """Names from `runtime.devices()`; empty means all, ``("none",)`` only the CPU."""
+    direct_io: bool = False
+    """Read past the system's file cache, where it can be; instead of mapping."""
+    lazy_mode: str = "auto"
+    """Read rows of large tensors, such as embeddings of each layer, when they are
+    needed: "on", "off", or "auto" for those above 4 GiB."""
+    repack: bool = True
+    """Let weights be laid out anew for what computes them."""
+    no_host: bool = False
+    """Leave out a GPU's pinned host memory, so that weights may be repacked there."""
+    metadata_overrides: tuple[tuple[str, MetadataValue], ...] = ()
+    """Values to use instead of those of the file."""
+    tensor_placement: tuple[tuple[str, str], ...] = ()
+    """(regular expression, buffer type): where tensors go that it matches."""
 
 
 class Model(NativeObject[C.llama_model_p]):
@@ -221,6 +244,13 @@ def _fill(native: Any, params: ModelParams) -> list[object]:
     native.load_mode = _load_mode(params, native.load_mode)
     native.check_tensors = params.check_tensors
     native.vocab_only = params.vocab_only
+    native.lazy_mode = _choose("lazy_mode", params.lazy_mode, _LAZY_MODES)
+    native.use_extra_bufts = params.repack
+    native.no_host = params.no_host
+    if params.metadata_overrides:
+        fill_metadata(native, params.metadata_overrides, held)
+    if params.tensor_placement:
+        fill_placement(native, params.tensor_placement, held)
     if params.tensor_split:
         native.tensor_split = _tensor_split(params.tensor_split, held)
     if params.devices:
@@ -235,6 +265,8 @@ def _choose(name: str, value: str, known: dict[str, int]) -> int:
 
 
 def _load_mode(params: ModelParams, default: int) -> int:
+    if params.direct_io:
+        return C.LLAMA_LOAD_MODE_DIRECT_IO
     if params.use_mmap:
         # Without mlock the default stands: the library maps where the device allows.
         return C.LLAMA_LOAD_MODE_MMAP_MLOCK if params.use_mlock else default

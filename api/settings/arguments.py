@@ -34,13 +34,13 @@ class Values:
         """Record `value`; a flag that collects adds to what this source gave before."""
         if flag.notice and flag.notice_for in (None, value):
             self.notices.append(f"{source} has no effect: {flag.notice}")
-        if flag.expand is not None:
-            self.given.update(flag.expand(value))
-        elif flag.appends and flag.setting in self._collected:
-            self.given[flag.setting] = _joined(self.given[flag.setting], value)
-        else:
-            self._collected.add(flag.setting)
-            self.given[flag.setting] = value
+        many = flag.expand(value) if flag.expand else {flag.setting: value}
+        for setting, given in many.items():
+            if flag.appends and setting in self._collected:
+                self.given[setting] = _joined(self.given[setting], given)
+            else:
+                self._collected.add(setting)
+                self.given[setting] = given
 
     def pass_over(self, flag: Unsupported, value: str, source: str) -> None:
         """Say why `value` changes nothing here, unless it asks for what is so anyway.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from collections.abc import Callable
 
 from api.hub.choice import HubModel
 from api.settings.flags import Kind, choice, parse_boolean
@@ -13,7 +15,11 @@ __all__ = (
     "FLASH_ATTN",
     "GPU_LAYERS",
     "HUB_REPO",
+    "FFN_LAYERS",
     "INVERSE",
+    "METADATA",
+    "MOE_LAYERS",
+    "PLACEMENT",
     "LOAD_MODE",
     "LOGIT_BIAS",
     "LORA",
@@ -23,6 +29,7 @@ __all__ = (
     "SAMPLER_LETTERS",
     "SEED",
     "SEQUENCE_BREAKER",
+    "experts_on_cpu",
     "load_mode_settings",
 )
 
@@ -39,6 +46,10 @@ LETTERS = {
     "e": "penalties",
     "a": "adaptive_p",
 }
+_EXPERTS = r"\.ffn_(up|down|gate|gate_up)_(ch|)exps"
+"""Names of a mixture's experts (common/common.h, ``LLM_FFN_EXPS_REGEX``)."""
+_FFN = r"\.ffn_(up|down|gate)\."
+_MAX_LAYERS = 1000
 _ALIASES = {"nucleus": "top_p", "temp": "temperature", "typ": "typ_p"}
 _BIAS = re.compile(r"\s*(\d+)\s*([+-])\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf)\s*", re.I)
 
@@ -130,7 +141,60 @@ def load_mode_settings(mode: object) -> dict[str, object]:
     return {
         "engine.use_mmap": mode in ("auto", "mmap", "mmap+mlock"),
         "engine.use_mlock": mode in ("mlock", "mmap+mlock"),
+        "engine.direct_io": mode == "dio",
     }
+
+
+def _metadata(text: str) -> tuple[tuple[str, object], ...]:
+    """Read ``KEY=TYPE:VALUE``; several are separated by commas outside quotes."""
+    return tuple(_metadata_item(item) for item in next(csv.reader([text])))
+
+
+def _metadata_item(text: str) -> tuple[str, object]:
+    key, _, typed = text.partition("=")
+    kind, colon, value = typed.partition(":")
+    if not key or not colon or kind not in _METADATA_TYPES:
+        raise ValueError(text)
+    return key, _METADATA_TYPES[kind](value)
+
+
+def _truth(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError(text)
+    return text == "true"
+
+
+_METADATA_TYPES: dict[str, Callable[[str], object]] = {
+    "int": int,
+    "float": float,
+    "bool": _truth,
+    "str": str,
+}
+
+
+def _placement(text: str) -> tuple[tuple[str, str], ...]:
+    """Read ``PATTERN=BUFFER TYPE``, of which several are separated by commas."""
+    pairs = tuple(item.partition("=") for item in text.split(","))
+    if not all(pattern and name for pattern, _, name in pairs):
+        raise ValueError(text)
+    return tuple((pattern, name) for pattern, _, name in pairs)
+
+
+def _first_layers(tensors: str) -> Callable[[str], tuple[tuple[str, str], ...]]:
+    """Return a parser of N: `tensors` of the first N layers go to the CPU."""
+
+    def parse(text: str) -> tuple[tuple[str, str], ...]:
+        n = int(text, 10)
+        if not 0 <= n <= _MAX_LAYERS:
+            raise ValueError(text)
+        return tuple((rf"blk\.{layer}{tensors}", "CPU") for layer in range(n))
+
+    return parse
+
+
+def experts_on_cpu(is_wanted: object) -> dict[str, object]:
+    """Return the placement that ``--cpu-moe`` stands for."""
+    return {"engine.tensor_placement": ((_EXPERTS, "CPU"),) if is_wanted else ()}
 
 
 HUB_REPO = Kind(HubModel.parse, "user/model, or user/model:TAG")
@@ -141,7 +205,11 @@ RATIOS = Kind(_ratios, "a comma-separated list of numbers, not all 0")
 CACHE_TYPE = choice(
     "f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"
 )
-LOAD_MODE = choice("auto", "none", "mmap", "mlock", "mmap+mlock")
+LOAD_MODE = choice("auto", "none", "mmap", "mlock", "mmap+mlock", "dio")
+METADATA = Kind(_metadata, "KEY=TYPE:VALUE with a type of int, float, bool or str")
+PLACEMENT = Kind(_placement, "PATTERN=BUFFER, such as \\.ffn_.*=CPU")
+MOE_LAYERS = Kind(_first_layers(_EXPERTS), f"a whole number within 0 … {_MAX_LAYERS}")
+FFN_LAYERS = Kind(_first_layers(_FFN), MOE_LAYERS.allowed)
 SAMPLERS = Kind(_samplers, "names out of " + ", ".join(sorted(SAMPLER_NAMES)))
 SAMPLER_LETTERS = Kind(_sampler_letters, "letters out of " + "".join(sorted(LETTERS)))
 LOGIT_BIAS = Kind(_logit_bias, "TOKEN+BIAS or TOKEN-BIAS, such as 15043+1")

@@ -365,23 +365,10 @@ GROUPS = (
         --control-vector-layer-range RANGE
         """,
     ),
-    _refused(
-        "weights are placed by layer; see --gpu-layers and --tensor-split",
-        """
-        -ot --override-tensor PATTERNS LLAMA_ARG_OVERRIDE_TENSOR
-        -cmoe --cpu-moe LLAMA_ARG_CPU_MOE
-        -ncmoe --n-cpu-moe N LLAMA_ARG_N_CPU_MOE
-        -ncffn --n-cpu-ffn N LLAMA_ARG_N_CPU_FFN
-        --moe-cache-mib N LLAMA_ARG_MOE_CACHE_MIB =0
-        --override-kv KEY=TYPE:VALUE
-        """,
-    ),
     _accepted(
-        "the library decides",
+        "experts that are kept on the CPU are not cached on a GPU",
         """
-        --repack !-nr !--no-repack LLAMA_ARG_REPACK =on
-        --no-host LLAMA_ARG_NO_HOST
-        -lzm --lazy-mode MODE LLAMA_ARG_LAZY_MODE =auto
+        --moe-cache-mib N LLAMA_ARG_MOE_CACHE_MIB =0
         """,
     ),
     # -- the process -------------------------------------------------------------------

@@ -30,6 +30,14 @@ class EngineConfig:
     use_mmap: bool = True
     use_mlock: bool = False
     check_tensors: bool = False
+    direct_io: bool = False
+    """Read the file past the system's cache, instead of mapping it."""
+    lazy_mode: str = "auto"
+    repack: bool = True
+    no_host: bool = False
+    metadata_overrides: tuple[tuple[str, int | float | bool | str], ...] = ()
+    tensor_placement: tuple[tuple[str, str], ...] = ()
+    """(regular expression, buffer type) of tensors that go elsewhere."""
     lora: tuple[tuple[str, float], ...] = ()
     """(path, scale) of adapters applied to every request."""
 

@@ -205,6 +205,12 @@ def _model_params(config: EngineConfig) -> ModelParams:
         use_mmap=config.use_mmap,
         use_mlock=config.use_mlock,
         check_tensors=config.check_tensors,
+        direct_io=config.direct_io,
+        lazy_mode=config.lazy_mode,
+        repack=config.repack,
+        no_host=config.no_host,
+        metadata_overrides=config.metadata_overrides,
+        tensor_placement=config.tensor_placement,
         devices=config.devices,
     )
 

@@ -377,3 +377,39 @@ def test_repository_without_the_package_names_what_to_install(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SettingsError, match=r"llamactypes\[hub\]"):
         check_extras(settings("-hf u/m"))
+
+
+# -- metadata and placement ------------------------------------------------------------
+
+
+def test_metadata_is_overridden_with_its_type() -> None:
+    words = "--override-kv a.b=int:-7,c=bool:false --override-kv d=float:0.5,e=str:x:y"
+    assert settings(words).engine.metadata_overrides == (
+        ("a.b", -7),
+        ("c", False),
+        ("d", 0.5),
+        ("e", "x:y"),
+    )
+
+
+def test_placements_add_up_in_their_order() -> None:
+    words = r"-ot blk\.1\.=CUDA0,x=CPU -ncmoe 2 -cmoe -ncffn 1"
+    experts = r"\.ffn_(up|down|gate|gate_up)_(ch|)exps"
+    assert settings(words).engine.tensor_placement == (
+        (r"blk\.1\.", "CUDA0"),
+        ("x", "CPU"),
+        (rf"blk\.0{experts}", "CPU"),
+        (rf"blk\.1{experts}", "CPU"),
+        (experts, "CPU"),
+        (r"blk\.0\.ffn_(up|down|gate)\.", "CPU"),
+    )
+    assert settings(LLAMA_ARG_CPU_MOE="0").engine.tensor_placement == ()
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--override-kv a", "--override-kv a=int:x", "--override-kv a=list:1", "-ot x",
+     "--override-kv a=bool:1", "-ot =CPU", "-ncmoe -1", "-ncffn 1001"],
+)  # fmt: skip
+def test_wrong_override_is_refused(words: str) -> None:
+    assert "is not valid: expected" in refusal(words)
