@@ -3,9 +3,9 @@
     python -m benchmarks.fairness                    64 and 128 clients on 64 slots
 
 Each stream's tokens are what the server itself says (``timings_per_token``), looked at
-whenever something arrives, from the moment every running stream has 50 tokens until the
-first of them ends. Meanwhile /health is asked a hundred times a second, each time on a
-connection of its own.
+whenever something arrives, and counted from the moment all run: who came first is
+ahead by right. Compared is from 50 tokens each until the first stream ends. Meanwhile
+/health is asked a hundred times a second, each time on a connection of its own.
 """
 
 from __future__ import annotations
@@ -120,6 +120,7 @@ def measure(server: OwnServer, n_clients: int, n_slots: int, n_tokens: int) -> F
 def read_all(streams: list[Stream], n_running: int) -> list[float]:
     """Return the ratio at each moment at which `n_running` first streams compare."""
     ratios: list[float] = []
+    running: list[tuple[Stream, int]] = []
     with selectors.DefaultSelector() as selector:
         for stream in streams:
             selector.register(stream.socket, selectors.EVENT_READ, stream)
@@ -129,9 +130,13 @@ def read_all(streams: list[Stream], n_running: int) -> list[float]:
                 key.data.read()
                 if key.data.is_over:
                     selector.unregister(file)
-            counts = sorted((one.n_tokens for one in streams), reverse=True)[:n_running]
-            if counts[-1] >= _LEAST_TOKENS and not any(one.is_over for one in streams):
-                ratios.append(counts[0] / counts[-1])
+            if not running:
+                begun = [(one, one.n_tokens) for one in streams if one.n_tokens]
+                running = begun if len(begun) >= n_running else []
+            elif not any(one.is_over for one, _ in running):
+                counts = [one.n_tokens - before for one, before in running]
+                if min(counts) >= _LEAST_TOKENS:
+                    ratios.append(max(counts) / min(counts))
     return ratios
 
 
