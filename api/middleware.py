@@ -76,7 +76,9 @@ class Cors:
             resp.data = b""
             resp.complete = True
         else:
-            resp.set_header("Access-Control-Expose-Headers", "X-Request-Id")
+            resp.set_header(
+                "Access-Control-Expose-Headers", "X-Request-Id, Request-Id"
+            )
 
     def _allowed_origin(self, origin: str | None) -> str | None:
         if self._origins == "localhost":
