@@ -88,6 +88,9 @@ def test_looks_are_answered_while_every_worker_hangs_and_the_line_is_full(
         assert caplog.text.count(f"and {N_WORKERS} requests wait for one") == 1
         assert error.headers["Retry-After"] == "1"
         assert error.json()["error"]["type"] == "rate_limit_error"
+        busy = requests.post(server.url + "/v1/messages", timeout=2)
+        assert (busy.status_code, busy.headers["Retry-After"]) == (529, "1")
+        assert busy.json()["error"]["type"] == "overloaded_error"
         for path in ("/health", "/v1/models/", "/slots?x=1"):
             assert requests.get(server.url + path, timeout=2).status_code == 200
         assert requests.options(server.url + "/completion", timeout=2).ok

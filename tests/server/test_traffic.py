@@ -112,11 +112,12 @@ def test_choices_share_the_prompts_computation_and_all_count(
 
 
 @pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize("path", ["/completion", "/v1/messages"])
 def test_client_that_leaves_frees_its_slot(
-    server: ServerProcess, is_stream: bool
+    server: ServerProcess, path: str, is_stream: bool
 ) -> None:
-    body = ENDLESS | {"stream": is_stream}
-    with raw_request(server, "/completion", body):
+    body = ENDLESS | {"stream": is_stream, "messages": CHAT, "max_tokens": 1 << 30}
+    with raw_request(server, path, body):
         eventually(lambda: server.n_busy_slots() == 1)
     eventually(lambda: server.n_busy_slots() == 0, within_s=1)
 
@@ -126,9 +127,15 @@ def test_client_that_leaves_during_a_long_prompt_frees_its_slot(
 ) -> None:
     server = start_server("-m", str(smollm2_path), "--port", "0", "--no-warmup")
     server.wait_ready()
-    for is_stream in (False, True):
-        body = {"prompt": "word " * 6000, "n_predict": 1, "stream": is_stream}
-        with raw_request(server, "/completion", body):
+    text = "word " * 6000
+    asked = {"prompt": text, "messages": [{"role": "user", "content": text}]}
+    for path, is_stream in (
+        ("/completion", False),
+        ("/completion", True),
+        ("/v1/messages", True),
+    ):
+        body = asked | {"max_tokens": 1, "stream": is_stream}
+        with raw_request(server, path, body):
             eventually(lambda: server.n_busy_slots() == 1)
         eventually(lambda: server.n_busy_slots() == 0, within_s=1)
 
