@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from api.cli.main import version_text
 from api.serving.banner import size_text
+from api.serving.bootstrap import require_hub_package
 from api.serving.console import Console, LoadingBar
+from api.serving.model_source import cached_models
 from api.settings import Settings
+from api.settings.bash_completion import bash_completion
 from api.settings.help_text import flag_help
 from llamactypes.engine import Engine
 from llamactypes.errors import EngineLoading
@@ -21,7 +24,7 @@ _ABOUT = {
 
 
 def do_action(settings: Settings, command: str, console: Console) -> bool:
-    """Do what --help, --version or --list-devices ask for; False: nothing asked."""
+    """Do what --help, --version and other such flags ask for; False: nothing asked."""
     if settings.help:
         console.say(_ABOUT[command])
         console.say(flag_help(command))
@@ -29,6 +32,10 @@ def do_action(settings: Settings, command: str, console: Console) -> bool:
         console.say(version_text())
     elif settings.list_devices:
         _list_devices(settings, console)
+    elif settings.cache_list:
+        _list_cache(console)
+    elif settings.completion_bash:
+        console.write(bash_completion())
     else:
         return False
     return True
@@ -48,6 +55,15 @@ def _list_devices(settings: Settings, console: Console) -> None:
             )
     finally:
         runtime.free_backend()
+
+
+def _list_cache(console: Console) -> None:
+    """Print the models of the hub's cache as llama-server does."""
+    require_hub_package("--cache-list")
+    models = cached_models()
+    console.say(f"number of models in cache: {len(models)}")
+    for number, model in enumerate(models, 1):
+        console.say(f"{number:4}. {model}")
 
 
 def load_with_bar(engine: Engine) -> None:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from llamactypes.errors import LlamaError
 from llamactypes.split_names import SplitName
 
-__all__ = ("HubError", "HubModel", "choose_files")
+__all__ = ("HubError", "HubModel", "choose_files", "tags_among")
 
 _REPO = re.compile(r"([\w.-]+/[\w.-]+)(?::([\w.-]+))?")
+_TAG = re.compile(r"[-.]([A-Z0-9_]+)$", re.IGNORECASE)
 _PREFERRED = ("Q4_K_M", "Q8_0")
 _COMPANIONS = ("mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-")
 """Parts of the names of GGUF files that are no model of their own."""
@@ -81,6 +82,18 @@ def choose_files(names: Collection[str], model: HubModel) -> tuple[str, ...]:
             "parts of the model are not there"
         )
     return split.parts
+
+
+def tags_among(names: Collection[str]) -> tuple[str, ...]:
+    """Return the tags of the models among `names`; a file without one is "".
+
+    A tag is the last word of a name (common/download.cpp, ``get_gguf_split_info``).
+    """
+    models = [name for name in sorted(names) if _is_model(name)]
+    splits = [(name, SplitName.of(name)) for name in models]
+    stems = [split.prefix if split else name[: -len(".gguf")] for name, split in splits]
+    found = [_TAG.search(stem) for stem in stems]
+    return tuple(dict.fromkeys(tag[1].upper() if tag else "" for tag in found))
 
 
 def _named(names: Collection[str], model: HubModel) -> str:

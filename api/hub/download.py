@@ -15,6 +15,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from huggingface_hub import HfApi, constants, get_hf_file_metadata, hf_hub_download
@@ -30,7 +31,7 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]  # lazy export
     tqdm,
 )
 
-from api.hub.choice import HubError, HubModel, choose_files
+from api.hub.choice import HubError, HubModel, choose_files, tags_among
 from api.hub.failures import CAUGHT, explained, is_unreachable
 from llamactypes.errors import ModelLoadCancelled
 
@@ -69,6 +70,16 @@ class Hub:
         except CAUGHT as error:
             raise explained(error, model, str(self._cache)) from error
         return paths[0]
+
+    def cached_models(self) -> list[str]:
+        """Return what the cache holds as ``user/model:TAG``, in alphabetical order."""
+        found = []
+        for folder in sorted(self._cache.glob("models--*--*")):
+            user, _, name = folder.name.removeprefix("models--").partition("--")
+            model = HubModel(f"{user}/{name}")
+            tags = tags_among(self._names_in_cache(model))
+            found += [str(replace(model, tag=tag)) for tag in tags]
+        return found
 
     def _names(self, model: HubModel) -> tuple[set[str], bool]:
         """Return the files of the repository, and whether the hub was asked."""

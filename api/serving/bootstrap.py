@@ -24,7 +24,13 @@ from api.settings import Settings, SettingsError
 from llamactypes.engine import Engine
 from llamactypes.errors import EngineStopped
 
-__all__ = ("check_extras", "check_model", "settings_of_process", "start_engine")
+__all__ = (
+    "check_extras",
+    "check_model",
+    "require_hub_package",
+    "settings_of_process",
+    "start_engine",
+)
 
 logger = logging.getLogger("llamactypes.server")
 
@@ -118,8 +124,18 @@ def check_extras(settings: Settings) -> None:
         raise SettingsError(
             f"--metrics needs the package prometheus-client: {INSTALL_HINT}"
         )
-    if settings.hub_model is not None and not has_hub_package():
-        raise SettingsError(f"--hf-repo needs the package huggingface_hub: {HUB_HINT}")
+    if settings.hub_model is not None:
+        require_hub_package("--hf-repo")
+
+
+def require_hub_package(flag: str) -> None:
+    """Refuse a flag that needs huggingface_hub when that is not installed.
+
+    Raises:
+        SettingsError: The message says what to install.
+    """
+    if not has_hub_package():
+        raise SettingsError(f"{flag} needs the package huggingface_hub: {HUB_HINT}")
 
 
 def _may_take_signals() -> bool:

@@ -14,8 +14,12 @@ class ListenError(LlamaError):
     """An address cannot be listened on."""
 
 
-def bind_all(hosts: Sequence[str], port: int) -> list[socket.socket]:
+def bind_all(
+    hosts: Sequence[str], port: int, *, reuse_port: bool = False
+) -> list[socket.socket]:
     """Return one bound socket for each host; `port` 0 takes a free one.
+
+    With `reuse_port` other processes that ask for it, too, may have the same port.
 
     Raises:
         ListenError: An address is unknown, taken or not ours; nothing stays open.
@@ -26,7 +30,7 @@ def bind_all(hosts: Sequence[str], port: int) -> list[socket.socket]:
         raise ListenError("--host names no address")
     bound: list[socket.socket] = []
     try:
-        bound.extend(_bind(host, port) for host in hosts)
+        bound.extend(_bind(host, port, reuse_port) for host in hosts)
     except ListenError:
         for opened in bound:
             opened.close()
@@ -34,11 +38,13 @@ def bind_all(hosts: Sequence[str], port: int) -> list[socket.socket]:
     return bound
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int, reuse_port: bool) -> socket.socket:
     family, address = _resolve(host, port)
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if reuse_port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind(address)

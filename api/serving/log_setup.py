@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
-from typing import TextIO
+from typing import ClassVar, TextIO
 
 from api.settings import Settings, SettingsError
 
@@ -41,6 +42,27 @@ class _Formatter(logging.Formatter):
         return f"{color}{line}\033[0m" if color else line
 
 
+class _JsonFormatter(logging.Formatter):
+    """llama-server's objects, and the logger's name."""
+
+    _LEVELS: ClassVar = {"WARNING": "warn", "CRITICAL": "error"}
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line of JSON."""
+        message = record.getMessage()
+        if record.exc_info:
+            message += "\n" + self.formatException(record.exc_info)
+        name = record.levelname
+        fields = {
+            "type": "log",
+            "time": int(record.relativeCreated * 1000),
+            "level": self._LEVELS.get(name, name.lower()),
+            "msg": message,
+            "logger": record.name,
+        }
+        return json.dumps(fields, ensure_ascii=False)
+
+
 def set_up_logging(settings: Settings) -> None:
     """Send log lines to stderr and, when asked for, to a file.
 
@@ -65,6 +87,9 @@ def set_up_logging(settings: Settings) -> None:
     # Clients that leave, and requests that wait for a worker, are everyday life.
     logging.getLogger("waitress").addFilter(_is_no_farewell)
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+    # One line for each request to the hub is for those who look for a fault in it.
+    if root.level > logging.DEBUG:
+        logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
 def _is_no_farewell(record: logging.LogRecord) -> bool:
@@ -79,12 +104,18 @@ def _level(settings: Settings) -> int:
     return _LEVELS[settings.verbosity]
 
 
+def _formatter(settings: Settings, *, colored: bool) -> logging.Formatter:
+    if settings.log_jsonl:
+        return _JsonFormatter()
+    return _Formatter(settings, colored=colored)
+
+
 def _stderr_handler(settings: Settings) -> logging.Handler:
     handler = logging.StreamHandler(sys.stderr)
     colored = settings.log_colors == "on" or (
         settings.log_colors == "auto" and _is_terminal(sys.stderr)
     )
-    handler.setFormatter(_Formatter(settings, colored=colored))
+    handler.setFormatter(_formatter(settings, colored=colored))
     return handler
 
 
@@ -93,7 +124,7 @@ def _file_handler(settings: Settings, path: str) -> logging.Handler:
         handler = logging.FileHandler(path, encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"--log-file {path}: {error.strerror}") from None
-    handler.setFormatter(_Formatter(settings, colored=False))
+    handler.setFormatter(_formatter(settings, colored=False))
     return handler
 
 

@@ -15,7 +15,13 @@ from api.settings import Settings
 from llamactypes.engine.config import EngineConfig
 from llamactypes.engine.loader import LoadedModel, Loader, Progress, load_model
 
-__all__ = ("HUB_HINT", "has_hub_package", "loader_of", "local_path")
+__all__ = (
+    "HUB_HINT",
+    "cached_models",
+    "has_hub_package",
+    "loader_of",
+    "local_path",
+)
 
 HUB_HINT = "pip install huggingface_hub, or the extra: llamactypes[hub]"
 
@@ -46,6 +52,13 @@ def local_path(settings: Settings) -> str:
     """
     model = settings.hub_model
     return settings.engine.model_path if model is None else _fetch(model, _always)
+
+
+def cached_models() -> list[str]:
+    """Return the models in the hub's cache, as ``--hf-repo`` takes them."""
+    from api.hub.download import Hub
+
+    return Hub().cached_models()
 
 
 def _fetch(model: HubModel, may_go_on: Callable[[], bool]) -> str:

@@ -44,7 +44,9 @@ _JOIN_S = 2
 def serve(settings: Settings, stop: StopSignal, console: Console) -> int:
     """Serve until a signal; return the exit status."""
     try:
-        sockets = bind_all(settings.hosts, settings.port)
+        sockets = bind_all(
+            settings.hosts, settings.port, reuse_port=settings.reuse_port
+        )
     except ListenError as error:
         console.complain(f"error: {error}")
         return 1

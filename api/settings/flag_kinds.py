@@ -25,6 +25,7 @@ __all__ = (
     "LORA",
     "LORA_SCALED",
     "RATIOS",
+    "REASONING",
     "SAMPLERS",
     "SAMPLER_LETTERS",
     "SEED",
@@ -61,7 +62,7 @@ def _gpu_layers(text: str) -> int | None:
     return -1 if text == "all" else int(text, 10)
 
 
-def _flash_attn(text: str) -> str:
+def _three_way(text: str) -> str:
     if text in ("auto", "-1"):
         return "auto"
     return "on" if parse_boolean(text) else "off"
@@ -133,7 +134,7 @@ def _lora_scaled(text: str) -> tuple[tuple[str, float], ...]:
 
 
 def _sequence_breaker(text: str) -> tuple[str, ...]:
-    return () if text == "none" else (text.replace("\\n", "\n"),)
+    return () if text == "none" else (text,)
 
 
 def load_mode_settings(mode: object) -> dict[str, object]:
@@ -199,7 +200,8 @@ def experts_on_cpu(is_wanted: object) -> dict[str, object]:
 
 HUB_REPO = Kind(HubModel.parse, "user/model, or user/model:TAG")
 GPU_LAYERS = Kind(_gpu_layers, "a whole number, auto or all")
-FLASH_ATTN = Kind(_flash_attn, "on, off or auto")
+FLASH_ATTN = Kind(_three_way, "on, off or auto")
+REASONING = Kind(_three_way, FLASH_ATTN.allowed)
 INVERSE = Kind(_inverse, "a number greater than 0")
 RATIOS = Kind(_ratios, "a comma-separated list of numbers, not all 0")
 CACHE_TYPE = choice(

@@ -7,6 +7,7 @@ Names, short forms and environment variables are llama-server's where it has the
 
 from __future__ import annotations
 
+from api.settings.flag_kinds import REASONING
 from api.settings.flag_table_context import CONTEXT_FLAGS
 from api.settings.flag_table_model import DEVICE_FLAGS, MODEL_FLAGS
 from api.settings.flag_table_sampling import GENERATION_FLAGS, SAMPLING_FLAGS
@@ -39,6 +40,16 @@ _GENERAL = section(
         "--list-devices",
         "list_devices",
         "Print the devices the library can compute on and exit.",
+    ),
+    switch(
+        "-cl --cache-list",
+        "cache_list",
+        "Print the models of the hub's cache, as --hf-repo takes them, and exit.",
+    ),
+    switch(
+        "--completion-bash",
+        "completion_bash",
+        "Print a completion script for bash and exit.",
     ),
     valued(
         "--library",
@@ -92,6 +103,24 @@ _CHAT = section(
         "More variables for the chat template.",
         "LLAMA_ARG_CHAT_TEMPLATE_KWARGS",
     ),
+    valued(
+        "-rea --reasoning",
+        "reasoning",
+        REASONING,
+        "MODE",
+        "Ask the template to let the model think (enable_thinking): on, off, or auto "
+        "for the template's own choice.",
+        "LLAMA_ARG_REASONING",
+    ),
+    valued(
+        "--reasoning-effort",
+        "reasoning_effort",
+        TEXT,
+        "LEVEL",
+        "Ask the template for this effort (reasoning_effort), such as low, medium or "
+        "high; default: its own choice.",
+        "LLAMA_ARG_REASONING_EFFORT",
+    ),
     switch(
         "--prefill-assistant",
         "prefill_assistant",
@@ -120,6 +149,13 @@ _SERVER = section(
         "PORT",
         "Port to listen on; 0: a free one, printed at start.",
         "LLAMA_ARG_PORT",
+        commands=_SERVE,
+    ),
+    switch(
+        "--reuse-port",
+        "reuse_port",
+        "Let several servers listen on the same port; the system spreads connections.",
+        "LLAMA_ARG_REUSE_PORT",
         commands=_SERVE,
     ),
     valued(
@@ -310,6 +346,14 @@ _LOGGING = section(
         "FILE",
         "Log to this file, too.",
         "LLAMA_ARG_LOG_FILE",
+    ),
+    switch(
+        "--log-jsonl",
+        "log_jsonl",
+        "Log one JSON object per line, with type, time (microseconds since the start), "
+        "level, msg and logger.",
+        "LLAMA_ARG_LOG_JSONL",
+        negative=("--no-log-jsonl",),
     ),
     valued(
         "--log-colors",

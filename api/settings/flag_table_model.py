@@ -112,6 +112,12 @@ MODEL_FLAGS = section(
         "LoRA adapters to apply, each with a scale.",
         appends=True,
     ),
+    switch(
+        "--lora-init-without-apply",
+        "lora_init_without_apply",
+        "Load LoRA adapters with a scale of 0.",
+        commands=("serve",),
+    ),
     valued(
         "-lm --load-mode",
         "load_mode",

@@ -43,6 +43,13 @@ GENERATION_FLAGS = section(
         appends=True,
     ),
     switch(
+        "-e --escape",
+        "escape",
+        "Read \\n, \\r, \\t, \\', \\\", \\\\ and \\xHH in --reverse-prompt and "
+        "--dry-sequence-breaker.",
+        negative=("--no-escape",),
+    ),
+    switch(
         "-sp --special",
         "special",
         "Send the text of control tokens, too.",

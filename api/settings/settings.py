@@ -11,6 +11,7 @@ from typing import Any
 from api.hub.choice import HubModel
 from api.settings.arguments import Values, read_arguments, read_environment
 from api.settings.demo_model import find_demo_model
+from api.settings.escapes import unescaped
 from api.settings.flags import SettingsError
 from llamactypes.engine.config import EngineConfig
 from llamactypes.errors import ContextError
@@ -44,10 +45,13 @@ class Settings:
     model_tags: tuple[str, ...] = ()
 
     # -- generation defaults --
+    lora_init_without_apply: bool = False
     sampling: SamplingParams = field(default_factory=SamplingParams)
     n_predict: int = -1
     n_keep: int = 0
     reverse_prompts: tuple[str, ...] = ()
+    escape: bool = True
+    """Whether ``\\n`` and the like in stop sequences and breakers mean something."""
     special: bool = False
     ignore_eos: bool = False
     cache_prompt: bool = True
@@ -59,10 +63,15 @@ class Settings:
     """Jinja2 text or the name of a built-in template; None: the model's own."""
     chat_template_kwargs: Mapping[str, object] = field(default_factory=dict)
     prefill_assistant: bool = True
+    reasoning: str = "auto"
+    """Whether the template should let the model think: "on", "off" or "auto"."""
+    reasoning_effort: str = "default"
+    """What the template should ask for; "default": its own."""
 
     # -- server --
     hosts: tuple[str, ...] = ("127.0.0.1",)
     port: int = 8080
+    reuse_port: bool = False
     api_prefix: str = ""
     """Starts with / and does not end with one, or is empty."""
     api_keys: tuple[str, ...] = ()
@@ -94,6 +103,7 @@ class Settings:
     log_colors: str = "auto"
     log_prefix: bool = False
     log_timestamps: bool = False
+    log_jsonl: bool = False
 
     # -- only for ``run`` --
     prompt: str | None = None
@@ -104,6 +114,8 @@ class Settings:
     help: bool = False
     version: bool = False
     list_devices: bool = False
+    cache_list: bool = False
+    completion_bash: bool = False
 
     notices: tuple[str, ...] = ()
     """Lines about flags and variables that change nothing."""
@@ -154,9 +166,13 @@ class Settings:
                 "--key-concurrency counts by API key, and there is none: add --api-key "
                 "or --api-key-file, or limit all together by --queue-size"
             )
+        if settings.escape:
+            _unescape(sampling, "dry_sequence_breakers")
         return dataclasses.replace(
             settings,
             sampling=dataclasses.replace(SamplingParams(), **sampling),
+            reverse_prompts=_stops(settings),
+            chat_template_kwargs=_template_variables(settings),
             api_keys=api_keys,
             api_prefix=_clean_prefix(settings.api_prefix),
             write_stall_s=float(settings.timeout_s),
@@ -168,6 +184,9 @@ class Settings:
         if self.demo and not path and self.hf_repo is None:
             path = find_demo_model()
         engine = EngineConfig(**{**_threads_chosen(given), "model_path": path})
+        if self.lora_init_without_apply:
+            unapplied = tuple((adapter, 0.0) for adapter, _ in engine.lora)
+            engine = dataclasses.replace(engine, lora=unapplied)
         if engine.n_parallel == 0:
             raise SettingsError("--parallel 0: give 1 or more, or -1 to choose")
         try:
@@ -216,6 +235,26 @@ def _check_model_source(settings: Settings) -> None:
             "--hf-file names a file of a repository; give that by --hf-repo, or a "
             "local file by --model"
         )
+
+
+def _unescape(given: dict[str, Any], name: str) -> None:
+    if name in given:
+        given[name] = tuple(map(unescaped, given[name]))
+
+
+def _stops(settings: Settings) -> tuple[str, ...]:
+    stops = settings.reverse_prompts
+    return tuple(map(unescaped, stops)) if settings.escape else stops
+
+
+def _template_variables(settings: Settings) -> Mapping[str, object]:
+    """Return the template's variables; flags of their own win over the JSON."""
+    variables = dict(settings.chat_template_kwargs)
+    if settings.reasoning != "auto":
+        variables["enable_thinking"] = settings.reasoning == "on"
+    if settings.reasoning_effort != "default":
+        variables["reasoning_effort"] = settings.reasoning_effort
+    return variables
 
 
 def _n_workers(settings: Settings, n_slots: int) -> int:

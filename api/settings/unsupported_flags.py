@@ -161,8 +161,8 @@ GROUPS = (
         """,
     ),
     _refused(
-        "replies are not parsed for reasoning; variables of the template go through "
-        "--chat-template-kwargs",
+        "replies are not parsed for reasoning; --reasoning off asks the template for "
+        "none",
         """
         --reasoning-format FORMAT LLAMA_ARG_THINK =none,auto
         --reasoning-budget N LLAMA_ARG_THINK_BUDGET =-1
@@ -382,19 +382,6 @@ GROUPS = (
         "timings are always measured",
         """
         --perf !--no-perf LLAMA_ARG_PERF =on
-        """,
-    ),
-    _refused(
-        "there is no such thing here; see --help",
-        """
-        -cl --cache-list
-        --completion-bash
-        -e --escape !--no-escape
-        --reuse-port LLAMA_ARG_REUSE_PORT
-        -rea --reasoning MODE LLAMA_ARG_REASONING =auto
-        --reasoning-effort LEVEL LLAMA_ARG_REASONING_EFFORT =default
-        --lora-init-without-apply
-        --log-jsonl !--no-log-jsonl LLAMA_ARG_LOG_JSONL
         """,
     ),
     _refused(

@@ -218,3 +218,12 @@ def test_full_disk_says_where_and_what_to_do(
 
     monkeypatch.setattr("api.hub.download.http_get", fail)
     assert f"no space left in {tmp_path}" in refusal(hub, "u/m")
+
+
+def test_models_in_the_cache_are_listed_as_they_are_asked_for(hub: Hub, fake: FakeHub):
+    assert hub.cached_models() == []
+    for tag in ("Q8_0", "Q6_K"):
+        hub.fetch(HubModel("u/m", tag=tag))
+    fake.requests.clear()
+    assert hub.cached_models() == ["u/m:Q8_0", "u/m:Q6_K"]
+    assert fake.requests == []

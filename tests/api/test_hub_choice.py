@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.hub.choice import HubError, HubModel, choose_files
+from api.hub.choice import HubError, HubModel, choose_files, tags_among
 
 NAMES = (
     "README.md",
@@ -97,3 +97,8 @@ def test_repository_without_models_says_so_and_long_lists_are_cut():
 
 def test_token_is_not_shown():
     assert "secret" not in repr(HubModel("u/m", token="secret"))
+
+
+def test_tags_are_the_last_words_of_names():
+    assert tags_among(NAMES) == ("Q6_K", "F16", "IQ4_XS", "Q4_K_M", "Q8_0")
+    assert tags_among(("model.gguf", "README.md")) == ("",)

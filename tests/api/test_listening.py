@@ -47,3 +47,12 @@ def test_failure_of_one_address_closes_the_others() -> None:
         bind_all(["127.0.0.1", "203.0.113.1"], port)
     with bind_all(["127.0.0.1"], port)[0] as listener:
         assert listener.getsockname()[1] == port
+
+
+def test_port_is_shared_by_those_who_ask_for_it() -> None:
+    (first,) = bind_all(["127.0.0.1"], 0, reuse_port=True)
+    port = first.getsockname()[1]
+    with first:
+        (second,) = bind_all(["127.0.0.1"], port, reuse_port=True)
+        with second, pytest.raises(ListenError):
+            bind_all(["127.0.0.1"], port)

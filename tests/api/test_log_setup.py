@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ NATIVE = "llamactypes.native"
 
 @pytest.fixture(autouse=True)
 def _logging_as_before() -> Iterator[None]:
-    names = (None, NATIVE, "waitress.queue")
+    names = (None, NATIVE, "waitress.queue", "httpx2")
     before = [
         (logging.getLogger(name), logging.getLogger(name).level) for name in names
     ]
@@ -82,3 +83,35 @@ def test_colours_are_for_standard_error_only(
 def test_log_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="--log-file"):
         set_up(f"--log-file {tmp_path}")
+
+
+def test_json_lines_carry_level_time_and_message(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    set_up(f"--log-jsonl --log-file {path}")
+    logging.getLogger("llamactypes.server").warning("two\nlines: %s", "é")
+    line = json.loads(path.read_text("utf-8"))
+    assert line.pop("time") > 0
+    assert line == {
+        "type": "log",
+        "level": "warn",
+        "msg": "two\nlines: é",
+        "logger": "llamactypes.server",
+    }
+
+
+def test_json_line_holds_the_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    set_up(f"--log-jsonl --log-file {path}")
+    try:
+        raise ValueError("bad")
+    except ValueError:
+        logging.getLogger("x").exception("failed")
+    line = json.loads(path.read_text("utf-8"))
+    assert line["level"] == "error"
+    assert line["msg"].startswith("failed\nTraceback")
+    assert line["msg"].endswith("ValueError: bad")
+
+
+def test_requests_to_the_hub_are_logged_at_level_five_only() -> None:
+    set_up("-lv 4")
+    assert not logging.getLogger("httpx2").isEnabledFor(logging.INFO)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from api.hub import HubModel
 from api.serving.bootstrap import check_extras
 from api.settings import Settings, SettingsError
+from api.settings.bash_completion import bash_completion
 from api.settings.demo_model import DEMO_COMMAND
+from api.settings.escapes import unescaped
 from api.settings.flag_table import FLAGS
 from api.settings.flags import Flag
 from api.settings.help_text import cli_page, default_text, flag_help
@@ -413,3 +416,69 @@ def test_placements_add_up_in_their_order() -> None:
 )  # fmt: skip
 def test_wrong_override_is_refused(words: str) -> None:
     assert "is not valid: expected" in refusal(words)
+
+
+# -- escapes, templates, adapters ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        (r"a\nb\r\t", "a\nb\r\t"),
+        (r"\'\"\\", "'\"\\"),
+        (r"\x41\xc3\xa9\xff", "Aé\ufffd"),
+        (r"\d\x4\xzz", r"\d\x4\xzz"),
+        ("é\\", "é\\"),
+    ],
+)
+def test_escapes_mean_what_they_mean_to_the_peer(text: str, meaning: str) -> None:
+    assert unescaped(text) == meaning
+
+
+def test_stop_sequences_and_breakers_are_unescaped_unless_told_otherwise() -> None:
+    words = r"-r \n\n --dry-sequence-breaker \t"
+    given = settings(words)
+    assert given.reverse_prompts == ("\n\n",)
+    assert given.sampling.dry_sequence_breakers == ("\t",)
+    plain = settings(f"--no-escape {words}")
+    assert plain.reverse_prompts == (r"\n\n",)
+    assert plain.sampling.dry_sequence_breakers == (r"\t",)
+
+
+def test_reasoning_flags_are_variables_of_the_template() -> None:
+    words = ["--chat-template-kwargs", '{"a": 1, "enable_thinking": true}']
+    given = Settings.from_arguments([*words, "-rea", "off"], {})
+    assert given.chat_template_kwargs == {"a": 1, "enable_thinking": False}
+    assert settings("-rea on --reasoning-effort low").chat_template_kwargs == {
+        "enable_thinking": True,
+        "reasoning_effort": "low",
+    }
+    assert settings("-rea auto --reasoning-effort default").chat_template_kwargs == {}
+
+
+def test_adapters_may_be_loaded_without_being_applied() -> None:
+    given = settings("--lora a --lora-scaled b:0.5 --lora-init-without-apply")
+    assert given.engine.lora == (("a", 0.0), ("b", 0.0))
+
+
+# -- completion ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["llamactypes", "se"], ["serve"]),
+        (["llamactypes", "serve", "--ctx-s"], ["--ctx-size"]),
+        (["llamactypes", "run", "--por"], []),
+        (["llamactypes", "doctor", "--l"], ["--library"]),
+    ],
+)
+def test_completion_script_completes(words: list[str], found: list[str]) -> None:
+    script = f"""{bash_completion()}
+        COMP_WORDS=({" ".join(words)}) COMP_CWORD={len(words) - 1}
+        _llamactypes; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=20, check=True
+    )
+    assert done.stderr == ""
+    assert done.stdout.split() == found
