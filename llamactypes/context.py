@@ -297,6 +297,33 @@ class Context(NativeObject[C.llama_context_p]):
 
     def set_sampler(self, seq_id: int, chain: SamplerChain | None) -> bool:
         """Run a chain inside the compute graph for one sequence, as far as possible.
+    def set_control_vector(
+        self, rows: NDArray[np.float32], layers: tuple[int, int] | None = None
+    ) -> None:
+        """Add a direction to what each layer gives on, from now on.
+
+        Args:
+            rows: Shape (n_layer - 1, n_embd): one per layer from layer 1 on; see
+                `read_control_vectors`.
+            layers: First and last layer that is steered; None: all.
+
+        Raises:
+            ContextError: The shape is another model's, or the library refuses.
+
+        C: llama.h `llama_set_adapter_cvec`.
+        """
+        handle = self._use()
+        shape = (max(0, self.model.n_layer - 1), self.model.n_embd)
+        if rows.shape != shape:
+            raise ContextError(f"a control vector has shape {shape}, not {rows.shape}")
+        data = np.ascontiguousarray(rows, np.float32)  # the library copies it
+        first, last = layers or (1, self.model.n_layer)
+        pointer = data.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        if C.llama_set_adapter_cvec(
+            handle, pointer, data.size, self.model.n_embd, first, last
+        ):
+            raise ContextError("the library refused the control vector")
+
 
         ``chain.sample`` then takes what the graph left and runs the rest on it; it is
         right for this sequence's outputs only, of which a decode may have one. Their

@@ -104,9 +104,11 @@ def _value_of(
     if not flag.metavar:
         _refuse_value(name, inline)
         return "off" if name in flag.negative else "on"
-    if inline is None and not words:
+    n_more = getattr(flag, "n_values", 1) - (inline is not None)
+    if len(words) < n_more:
         raise SettingsError(f"{name} needs a value: {allowed}")
-    return words.pop(0) if inline is None else inline
+    taken = [words.pop(0) for _ in range(n_more)]
+    return " ".join(taken if inline is None else [inline, *taken])
 
 
 def read_environment(environment: Mapping[str, str], command: str = "serve") -> Values:

@@ -21,6 +21,7 @@ __all__ = (
     "MOE_LAYERS",
     "PLACEMENT",
     "LOAD_MODE",
+    "LAYER_RANGE",
     "LOGIT_BIAS",
     "LORA",
     "LORA_SCALED",
@@ -133,6 +134,13 @@ def _lora_scaled(text: str) -> tuple[tuple[str, float], ...]:
     return adapters
 
 
+def _layer_range(text: str) -> tuple[int, int]:
+    first, last = (int(word, 10) for word in text.split())
+    if not 0 < first <= last <= _MAX_LAYERS:
+        raise ValueError(text)
+    return first, last
+
+
 def _sequence_breaker(text: str) -> tuple[str, ...]:
     return () if text == "none" else (text,)
 
@@ -216,6 +224,7 @@ SAMPLERS = Kind(_samplers, "names out of " + ", ".join(sorted(SAMPLER_NAMES)))
 SAMPLER_LETTERS = Kind(_sampler_letters, "letters out of " + "".join(sorted(LETTERS)))
 LOGIT_BIAS = Kind(_logit_bias, "TOKEN+BIAS or TOKEN-BIAS, such as 15043+1")
 SEED = Kind(_seed, "a whole number within -1 … 4294967295")
+LAYER_RANGE = Kind(_layer_range, "two layers, the first one from 1 on")
 LORA = Kind(_lora, "a comma-separated list of files")
 LORA_SCALED = Kind(_lora_scaled, "a comma-separated list of FILE:SCALE")
 SEQUENCE_BREAKER = Kind(_sequence_breaker, "text, or none")

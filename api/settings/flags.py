@@ -74,6 +74,8 @@ class Flag:
     env: str = ""
     negative: tuple[str, ...] = ()
     """Names that set a switch to False."""
+    n_values: int = 1
+    """How many words follow the name; more than one are joined by blanks."""
     appends: bool = False
     """Repeated uses add up instead of replacing each other."""
     expand: Callable[[object], Mapping[str, object]] | None = None
@@ -99,6 +101,7 @@ class _Details(TypedDict, total=False):
     """Rarely given attributes of a flag."""
 
     negative: tuple[str, ...]
+    n_values: int
     appends: bool
     expand: Callable[[object], Mapping[str, object]]
     notice: str

@@ -357,14 +357,6 @@ GROUPS = (
         -cb --cont-batching !-nocb !--no-cont-batching LLAMA_ARG_CONT_BATCHING =on
         """,
     ),
-    _refused(
-        "control vectors are not applied; adapters go through --lora-scaled",
-        """
-        --control-vector FILES
-        --control-vector-scaled FILE:SCALE,...
-        --control-vector-layer-range RANGE
-        """,
-    ),
     _accepted(
         "experts that are kept on the CPU are not cached on a GPU",
         """

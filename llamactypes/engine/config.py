@@ -41,6 +41,10 @@ class EngineConfig:
     lora: tuple[tuple[str, float], ...] = ()
     """(path, scale) of adapters applied to every request."""
 
+    control_vectors: tuple[tuple[str, float], ...] = ()
+    """(path, scale) of control vectors applied to every request."""
+    control_vector_layers: tuple[int, int] | None = None
+    """First and last layer that they steer; None: all."""
     # -- context --
     n_ctx: int = 0
     """Tokens in the KV cache, all slots together; 0: what the model was trained on."""

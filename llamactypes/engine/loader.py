@@ -11,6 +11,7 @@ from typing import Protocol
 from llamactypes import legacy_template, runtime
 from llamactypes.adapter import LoraAdapter
 from llamactypes.context import Context, ContextParams
+from llamactypes.control_vector import read_control_vectors
 from llamactypes.cpus import CpuLoad
 from llamactypes.engine.checkpoints import MemoryTraits
 from llamactypes.engine.config import EngineConfig, ModelInfo
@@ -99,6 +100,11 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
         warn_of_too_many(config)
         keeper = ThreadKeeper(context, choose_threads(context, config, load), load)
         loaded = LlamaModel(config, model, context, keeper)
+        if config.control_vectors:
+            rows = read_control_vectors(
+                config.control_vectors, n_embd=model.n_embd, n_layer=model.n_layer
+            )
+            context.set_control_vector(rows, config.control_vector_layers)
         undo.pop_all()
     return loaded
 

@@ -482,3 +482,19 @@ def test_completion_script_completes(words: list[str], found: list[str]) -> None
     )
     assert done.stderr == ""
     assert done.stdout.split() == found
+
+
+def test_control_vectors_and_their_layers_are_read() -> None:
+    given = settings(
+        "--control-vector a --control-vector-scaled b:-2 "
+        "--control-vector-layer-range 3 9 -c 5"
+    )
+    assert given.engine.control_vectors == (("a", 1.0), ("b", -2.0))
+    assert given.engine.control_vector_layers == (3, 9)
+    assert given.engine.n_ctx == 5
+
+
+@pytest.mark.parametrize("layers", ["3", "0 2", "4 3", "a b"])
+def test_layer_range_that_is_none_is_refused(layers: str) -> None:
+    message = refusal(f"--control-vector-layer-range {layers}")
+    assert "two layers, the first one from 1 on" in message
