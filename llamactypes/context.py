@@ -108,9 +108,10 @@ class Context(NativeObject[C.llama_context_p]):
         self.n_batch: int = C.llama_n_batch(handle)
         self.n_ubatch: int = C.llama_n_ubatch(handle)
         self.n_seq_max: int = C.llama_n_seq_max(handle)
-        self._has_memory = bool(C.llama_get_memory(handle))
+        self.has_memory = bool(C.llama_get_memory(handle))
+        """Whether it has a KV cache or a state; encoders have none."""
         # The library asserts that what attends to later tokens too fits one ubatch.
-        is_whole = not (self._has_memory and model.is_causal)
+        is_whole = not (self.has_memory and model.is_causal)
         self._n_tokens_max = self.n_ubatch if is_whole else self.n_batch
 
     @property
@@ -175,7 +176,7 @@ class Context(NativeObject[C.llama_context_p]):
         C: llama.h `llama_encode`.
         """
         handle = self._use()
-        if self._has_memory and not self.model.has_encoder:
+        if self.has_memory and not self.model.has_encoder:
             raise InvalidBatch("this model has no encoder; use decode()", -1)
         if not 0 < batch.n_tokens <= self.n_ubatch:
             raise _wrong_size(batch, self.n_ubatch)
@@ -224,7 +225,8 @@ class Context(NativeObject[C.llama_context_p]):
         tokens = [token for token in (vocab.bos, vocab.eos) if token is not None] or [0]
         tokens = tokens[: self.n_ubatch]
         with Batch(len(tokens)) as batch:
-            batch.extend(tokens, 0, 0, last_logits=True)
+            # Contexts for embeddings complain of tokens that are no outputs.
+            batch.add_each(tokens, range(len(tokens)), [0] * len(tokens))
             if model.has_encoder:
                 self.encode(batch)
                 start: int = C.llama_model_decoder_start_token(model.raw)
@@ -295,8 +297,6 @@ class Context(NativeObject[C.llama_context_p]):
         for adapter, _ in adapters:
             adapter.used_by(self)
 
-    def set_sampler(self, seq_id: int, chain: SamplerChain | None) -> bool:
-        """Run a chain inside the compute graph for one sequence, as far as possible.
     def set_control_vector(
         self, rows: NDArray[np.float32], layers: tuple[int, int] | None = None
     ) -> None:
@@ -324,6 +324,8 @@ class Context(NativeObject[C.llama_context_p]):
         ):
             raise ContextError("the library refused the control vector")
 
+    def set_sampler(self, seq_id: int, chain: SamplerChain | None) -> bool:
+        """Run a chain inside the compute graph for one sequence, as far as possible.
 
         ``chain.sample`` then takes what the graph left and runs the rest on it; it is
         right for this sequence's outputs only, of which a decode may have one. Their

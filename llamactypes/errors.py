@@ -29,6 +29,8 @@ __all__ = (
     "DecodeFatal",
     "EngineError",
     "PromptTooLong",
+    "InputTooLarge",
+    "NotServed",
     "EngineOverloaded",
     "EngineLoading",
     "EngineStopped",
@@ -165,6 +167,27 @@ class PromptTooLong(EngineError):
         )
         self.n_prompt_tokens = n_prompt_tokens
         self.n_ctx = n_ctx
+
+
+class InputTooLarge(EngineError):
+    """An input to embed does not fit what is computed at once.
+
+    Attributes:
+        n_tokens: Length of the input.
+        n_ubatch: Most tokens computed at once.
+    """
+
+    def __init__(self, n_tokens: int, n_ubatch: int) -> None:
+        super().__init__(
+            f"input ({n_tokens} tokens) is too large to process. increase the physical "
+            f"batch size (current batch size: {n_ubatch})"
+        )
+        self.n_tokens = n_tokens
+        self.n_ubatch = n_ubatch
+
+
+class NotServed(EngineError):
+    """The engine was started for other work: it generates, or it embeds."""
 
 
 class EngineOverloaded(EngineError):

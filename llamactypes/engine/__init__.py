@@ -6,6 +6,8 @@ from llamactypes.engine.config import (
     ModelInfo,
     SlotState,
 )
+from llamactypes.engine.embedding import EmbeddingRequest, EmbeddingResult
+from llamactypes.engine.embedding_job import EmbeddingJob
 from llamactypes.engine.engine import Engine, EngineState
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.histogram import HistogramSnapshot
@@ -25,6 +27,9 @@ __all__ = (
     "EngineConfig",
     "EngineMetrics",
     "HistogramSnapshot",
+    "EmbeddingJob",
+    "EmbeddingRequest",
+    "EmbeddingResult",
     "EngineState",
     "Generation",
     "GenerationRequest",

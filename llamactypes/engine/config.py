@@ -10,6 +10,7 @@ from llamactypes.errors import ContextError
 __all__ = ("EngineConfig", "ModelInfo", "SlotState", "EngineMetrics")
 
 DEFAULT_PARALLEL = 4
+DEFAULT_PARALLEL_EMBEDDINGS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,11 @@ class EngineConfig:
     """(regular expression, buffer type) of tensors that go elsewhere."""
     lora: tuple[tuple[str, float], ...] = ()
     """(path, scale) of adapters applied to every request."""
-
     control_vectors: tuple[tuple[str, float], ...] = ()
     """(path, scale) of control vectors applied to every request."""
     control_vector_layers: tuple[int, int] | None = None
     """First and last layer that they steer; None: all."""
+
     # -- context --
     n_ctx: int = 0
     """Tokens in the KV cache, all slots together; 0: what the model was trained on."""
@@ -52,7 +53,8 @@ class EngineConfig:
     """Most tokens in one decode."""
     n_ubatch: int = 512
     n_parallel: int = -1
-    """Slots; -1: four sharing one KV cache."""
+    """Slots; -1: four sharing one KV cache. For embeddings: inputs computed together;
+    -1: 32."""
     kv_unified: bool | None = None
     """One KV buffer shared by all slots; None: only when `n_parallel` is -1."""
     n_threads: int | None = None
@@ -74,6 +76,12 @@ class EngineConfig:
     yarn_beta_slow: float = -1.0
     yarn_orig_ctx: int = 0
     warmup: bool = True
+
+    # -- embeddings --
+    embeddings: bool = False
+    """Compute embeddings, and nothing else."""
+    pooling: str | None = None
+    """"none", "mean", "cls", "last" or "rank" (scores); None: the model's own."""
 
     # -- engine --
     deterministic: bool = False
@@ -101,7 +109,9 @@ class EngineConfig:
     @property
     def n_slots(self) -> int:
         """Number of slots, with -1 resolved."""
-        return DEFAULT_PARALLEL if self.n_parallel < 0 else max(1, self.n_parallel)
+        if self.n_parallel >= 0:
+            return max(1, self.n_parallel)
+        return DEFAULT_PARALLEL_EMBEDDINGS if self.embeddings else DEFAULT_PARALLEL
 
     @property
     def is_unified(self) -> bool:
@@ -109,15 +119,31 @@ class EngineConfig:
         return self.n_parallel < 0 if self.kv_unified is None else self.kv_unified
 
     def resolved(self) -> EngineConfig:
-        """Return what an engine really uses: deterministic mode decides some of it.
+        """Return what an engine really uses: its mode decides some of it.
+
+        What is pooled is computed at once, therefore embeddings have no larger batches.
 
         A KV buffer for each slot, so that nobody's cells lie between another's; all of
         it for sliding windows, whose cells would be used anew in an order of their own;
-        no states in RAM, for they hold generated tokens, too.
+        no states in RAM, for they hold generated tokens, too. And for embeddings one
+        input at a time, which then has all of the context.
 
         Raises:
-            ContextError: Something chosen cannot be had in deterministic mode.
+            ContextError: Something chosen cannot be had in this mode.
         """
+        if self.pooling is not None and not self.embeddings:
+            raise ContextError(
+                "--pooling says how embeddings are made, and this server makes none; "
+                "add --embeddings"
+            )
+        if not self.embeddings:
+            return self._settled()
+        n_batch = min(self.n_batch, self.n_ubatch)
+        n_parallel = 1 if self.deterministic else self.n_parallel
+        return replace(self, n_batch=n_batch, n_parallel=n_parallel)._settled()
+
+    def _settled(self) -> EngineConfig:
+        """Return what deterministic mode makes of it."""
         if not self.deterministic:
             return self
         if self.kv_unified:
@@ -169,6 +195,12 @@ class ModelInfo:
     """Why so many: "asked", "measured", "cached", "default", or "adapted" later."""
     n_layer: int = 0
     """0 when the model does not say."""
+    pooling: str | None = None
+    """How it makes embeddings; None: it generates."""
+    n_embd_out: int = 0
+    """Numbers in an embedding, or scores of a ranking; 0: it generates."""
+    n_tokens_input: int = 0
+    """Most tokens of one input to embed; 0: it generates."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from llamactypes.engine.checkpoints import (
     Checkpoints,
     newest,
 )
-from llamactypes.engine.config import EngineConfig
+from llamactypes.engine.config import EngineConfig, SlotState
 from llamactypes.engine.deterministic import Turns
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.loader import LoadedModel
@@ -89,6 +89,28 @@ class Core:
         self._live: dict[int, tuple[Sequence, Generation]] = {}
         self._undelivered: list[Event] = []
         self._checks_books = os.environ.get("LLAMACTYPES_CHECK") == "1"
+
+    # -- any thread -----------------------------------------------------------------
+
+    @property
+    def n_running(self) -> int:
+        """Generations that have a slot."""
+        return len(self.scheduler.running)
+
+    @property
+    def n_preemptions(self) -> int:
+        """How often a sequence had to give its slot's cells to older ones."""
+        return self.scheduler.n_preemptions
+
+    def slot_states(self) -> list[SlotState]:
+        """Return one snapshot per slot."""
+        return self.scheduler.slot_states()
+
+    def interrupt(self) -> None:
+        """End the running decode early."""
+        self._runner.interrupt()
+
+    # -- engine thread --------------------------------------------------------------
 
     @property
     def has_work(self) -> bool:

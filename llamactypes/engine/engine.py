@@ -26,6 +26,9 @@ from llamactypes.engine.config import (
 )
 from llamactypes.engine.core import Core
 from llamactypes.engine.deterministic import without_chance
+from llamactypes.engine.embedding import EmbeddingRequest
+from llamactypes.engine.embedding_core import EmbeddingCore
+from llamactypes.engine.embedding_job import EmbeddingJob
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.metrics import Meter
@@ -37,8 +40,10 @@ from llamactypes.errors import (
     EngineLoading,
     EngineOverloaded,
     EngineStopped,
+    InputTooLarge,
     LlamaError,
     ModelLoadCancelled,
+    NotServed,
     PromptTooLong,
 )
 from llamactypes.gate import Gate
@@ -84,7 +89,7 @@ class Engine:
         self._loaded: LoadedModel | None = None
         self._vocab: Vocab | None = None
         self._info: ModelInfo | None = None
-        self._core: Core | None = None
+        self._core: Core | EmbeddingCore | None = None
         self._thread = threading.Thread(
             target=self._main, name="llamactypes-engine", daemon=True
         )
@@ -94,6 +99,8 @@ class Engine:
         self._wake = threading.Event()
         self._submitted: deque[tuple[Sequence, Generation, SamplerChain]] = deque()
         self._cancelled: deque[Generation] = deque()
+        self._jobs: deque[EmbeddingJob] = deque()
+        self._cancelled_jobs: deque[EmbeddingJob] = deque()
         self._ids = count()
         self._n_live = 0
         self._n_refused = 0
@@ -180,9 +187,15 @@ class Engine:
             SamplingError: Sampling parameters the library refuses.
             EngineOverloaded: The queue is full.
             ValueError: A prompt token is not in the vocabulary.
+            NotServed: The engine is for embeddings.
         """
         with self._gate:
             assert self._loaded is not None
+            if self._loaded.embedder is not None:
+                raise NotServed(
+                    "This server does not support completions. Start it without "
+                    "`--embeddings`"
+                )
             requests = [self._checked(request) for request in requests]
             if self.config.deterministic:
                 requests = without_chance(requests)
@@ -200,6 +213,24 @@ class Engine:
                 raise
             return self._post(requests, samplers)
 
+    def embed(self, request: EmbeddingRequest) -> EmbeddingJob:
+        """Queue an embedding request.
+
+        Raises:
+            NotServed: The engine is not for embeddings.
+            PromptTooLong: An input does not fit the context.
+            InputTooLarge: An input is longer than what is computed at once.
+            ValueError: There are no inputs, one is empty, or has an unknown token.
+            EngineError: As for `submit_many`.
+        """
+        with self._gate:
+            self._check_inputs(request)
+            self._reserve(1)
+            job = EmbeddingJob(next(self._ids), request, self._on_cancel_job)
+            self._jobs.append(job)
+            self._wake.set()
+            return job
+
     @property
     def request_limit(self) -> int:
         """Most requests that may run and wait at one time, and be submitted at once."""
@@ -215,17 +246,17 @@ class Engine:
 
     def slots(self) -> list[SlotState]:
         """Return one snapshot per slot; never waits for inference."""
-        return [] if self._core is None else self._core.scheduler.slot_states()
+        return [] if self._core is None else self._core.slot_states()
 
     def metrics(self) -> EngineMetrics:
         """Return the counters; never waits for inference."""
-        scheduler = self._core.scheduler if self._core else None
-        n_running = len(scheduler.running) if scheduler else 0
+        core = self._core
+        n_running = core.n_running if core else 0
         return self._meter.snapshot(
             requests_processing=n_running,
             requests_waiting=max(0, self._n_live - n_running),
             requests_refused=self._n_refused,
-            preemptions=scheduler.n_preemptions if scheduler else 0,
+            preemptions=core.n_preemptions if core else 0,
             n_slots=self.config.n_slots,
         )
 
@@ -282,6 +313,26 @@ class Engine:
         bias = request.sampling.logit_bias + forbidden
         return replace(request, sampling=replace(request.sampling, logit_bias=bias))
 
+    def _check_inputs(self, request: EmbeddingRequest) -> None:
+        """Refuse what cannot be embedded."""
+        if self.state is not EngineState.READY:
+            raise self._refusal()
+        info = self.info
+        if info.pooling is None:
+            raise NotServed(
+                "This server does not support embeddings. Start it with `--embeddings`"
+            )
+        if not request.inputs or not all(request.inputs):
+            raise ValueError("each input of an embedding request has a token at least")
+        if not all(0 <= t < info.n_vocab for each in request.inputs for t in each):
+            raise ValueError(f"input tokens must be within 0 … {info.n_vocab - 1}")
+        longest = max(map(len, request.inputs))
+        if longest <= info.n_tokens_input:
+            return
+        if info.n_tokens_input < self.config.n_ubatch:
+            raise PromptTooLong(longest, info.n_ctx_slot)
+        raise InputTooLarge(longest, info.n_tokens_input)
+
     def _reserve(self, n: int) -> None:
         limit, n_slots = self.request_limit, self.config.n_slots
         with self._live_lock:
@@ -318,12 +369,18 @@ class Engine:
             self._interrupt()
         self._wake.set()
 
+    def _on_cancel_job(self, job: EmbeddingJob) -> None:
+        self._cancelled_jobs.append(job)
+        if self._core is not None and job.id in self._core.interruptible:
+            self._interrupt()
+        self._wake.set()
+
     def _interrupt(self) -> None:
         """End the running decode early; harmless when none runs."""
         try:
             with self._gate:
-                if self._loaded is not None:
-                    self._loaded.runner.interrupt()
+                if self._core is not None:
+                    self._core.interrupt()
         except EngineError:
             return
 
@@ -343,7 +400,7 @@ class Engine:
     def _open(self) -> None:
         """Load the model and declare the engine ready."""
         loaded = self._loaded = self._load(self.config, self._on_progress)
-        self._core = Core(self.config, loaded, self._meter, lambda: self._release(1))
+        self._core = self._make_core(loaded)
         self._vocab = loaded.vocab
         self._info = loaded.info
         self.load_progress = 1.0
@@ -352,6 +409,16 @@ class Engine:
                 self.state = EngineState.READY
         self._gate.open()
         self._ready.set()
+
+    def _make_core(self, loaded: LoadedModel) -> Core | EmbeddingCore:
+        def on_end() -> None:
+            self._release(1)
+
+        if loaded.embedder is None:
+            return Core(self.config, loaded, self._meter, on_end)
+        return EmbeddingCore(
+            self.config, loaded.info, loaded.embedder, self._meter, on_end
+        )
 
     def _on_progress(self, part: float) -> bool:
         """Note how much is loaded; False stops loading."""
@@ -375,11 +442,17 @@ class Engine:
                 core.rest()
                 self._wake.wait()
 
-    def _read_mailbox(self, core: Core) -> None:
-        while self._submitted:
-            core.add(*self._submitted.popleft())
-        while self._cancelled:
-            core.cancel(self._cancelled.popleft())
+    def _read_mailbox(self, core: Core | EmbeddingCore) -> None:
+        if isinstance(core, EmbeddingCore):
+            while self._jobs:
+                core.add(self._jobs.popleft())
+            while self._cancelled_jobs:
+                core.cancel(self._cancelled_jobs.popleft())
+        else:
+            while self._submitted:
+                core.add(*self._submitted.popleft())
+            while self._cancelled:
+                core.cancel(self._cancelled.popleft())
         now = time.monotonic()
         if core.has_work and now >= self._housekeeping_at:
             self._housekeeping_at = now + _HOUSEKEEPING_S

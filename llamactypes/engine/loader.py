@@ -16,6 +16,7 @@ from llamactypes.cpus import CpuLoad
 from llamactypes.engine.checkpoints import MemoryTraits
 from llamactypes.engine.config import EngineConfig, ModelInfo
 from llamactypes.engine.dry_prototypes import DryPrototypes
+from llamactypes.engine.embedder import Embedder, LlamaEmbedder
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.engine.runner import LlamaRunner, Runner
 from llamactypes.engine.thread_choice import choose_threads, warn_of_too_many
@@ -38,6 +39,10 @@ class LoadedModel(Protocol):
     @property
     def runner(self) -> Runner:
         """Carries out plans; engine thread only."""
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """Computes embeddings, where the engine is for them; else None."""
 
     @property
     def vocab(self) -> Vocab:
@@ -86,7 +91,7 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
         undo.callback(model.close)
         context = Context(model, _context_params(config))
         undo.callback(context.close)
-        if _n_batch(model, context) < config.n_slots:
+        if not config.embeddings and _n_batch(model, context) < config.n_slots:
             name = "--ubatch-size" if model.n_swa else "--batch-size"
             raise ContextError(
                 f"{name} {_n_batch(model, context)} is smaller than the number of "
@@ -95,16 +100,16 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
         adapters = [(LoraAdapter(model, path), scale) for path, scale in config.lora]
         if adapters:
             context.set_adapters(adapters)
-        if config.warmup:
-            context.warm_up()
-        warn_of_too_many(config)
-        keeper = ThreadKeeper(context, choose_threads(context, config, load), load)
-        loaded = LlamaModel(config, model, context, keeper)
         if config.control_vectors:
             rows = read_control_vectors(
                 config.control_vectors, n_embd=model.n_embd, n_layer=model.n_layer
             )
             context.set_control_vector(rows, config.control_vector_layers)
+        if config.warmup:
+            context.warm_up()
+        warn_of_too_many(config)
+        keeper = ThreadKeeper(context, choose_threads(context, config, load), load)
+        loaded = LlamaModel(config, model, context, keeper)
         undo.pop_all()
     return loaded
 
@@ -133,6 +138,9 @@ class LlamaModel:
         self._dry_prototypes = DryPrototypes(model)
         self.n_batch = _n_batch(model, context)
         self.info = _model_info(config, model, context)
+        self.embedder = LlamaEmbedder(context) if config.embeddings else None
+        if self.embedder is not None:
+            self.info = _with_embeddings(self.info, self.embedder)
         self._use_threads()
         keeper.on_change = self._use_threads
 
@@ -168,6 +176,8 @@ class LlamaModel:
     def close(self) -> None:
         """See `LoadedModel.close`."""
         self.runner.close()
+        if self.embedder is not None:
+            self.embedder.close()
         self._context.close()
         self._model.close()
         runtime.release_backend()
@@ -244,6 +254,8 @@ def _context_params(config: EngineConfig) -> ContextParams:
         yarn_beta_fast=config.yarn_beta_fast,
         yarn_beta_slow=config.yarn_beta_slow,
         yarn_orig_ctx=config.yarn_orig_ctx,
+        embeddings=config.embeddings,
+        pooling=config.pooling,
     )
 
 
@@ -271,6 +283,15 @@ def _model_info(config: EngineConfig, model: Model, context: Context) -> ModelIn
         library=runtime.build_info(),
         devices=tuple(device.name for device in runtime.devices()),
         n_threads=context.n_threads,
+    )
+
+
+def _with_embeddings(info: ModelInfo, embedder: Embedder) -> ModelInfo:
+    return replace(
+        info,
+        pooling=embedder.pooling,
+        n_embd_out=embedder.width,
+        n_tokens_input=embedder.n_tokens_input,
     )
 
 

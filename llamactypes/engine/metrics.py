@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as SequenceOf
 from typing import Any
 
 from llamactypes.engine.config import EngineMetrics
+from llamactypes.engine.embedding import EmbeddingResult
 from llamactypes.engine.histogram import Histogram
 from llamactypes.engine.plan import Plan
 from llamactypes.engine.request import FinishReason
@@ -113,6 +115,28 @@ class Meter:
         else:
             self.requests_finished += 1
             self._note_rates(sequence, now)
+
+    def count_embedded(self, lengths: SequenceOf[int], seconds: float) -> None:
+        """Add one batch of inputs, each with so many tokens, that took `seconds`."""
+        self.n_decode += 1
+        self.busy_slots_total += len(lengths)
+        self.prompt_tokens += sum(lengths)
+        self.prompt_seconds += seconds
+        self.n_tokens_max = max(self.n_tokens_max, *lengths)
+
+    def count_embedding(
+        self, result: EmbeddingResult, t_submit: float, t_start: float, now: float
+    ) -> None:
+        """Add an embedding request that ended; `t_start` 0: it never began."""
+        if t_start:
+            self._note_slot_time(now - t_start)
+        if result.is_cancelled:
+            self.requests_cancelled += 1
+        elif result.error is not None:
+            self.requests_failed += 1
+        else:
+            self.requests_finished += 1
+            self.request_s.observe(now - t_submit)
 
     def _note_rates(self, sequence: Sequence, now: float) -> None:
         timings = sequence.timings()

@@ -156,8 +156,13 @@ def _is_same_load(then: float | None, now: float | None) -> bool:
 
 
 def _can_measure(context: Context) -> bool:
-    """Whether a decode of some tokens means something: causal decoders only."""
+    """Whether a decode of some tokens means something: causal decoders only.
+
+    Not for embeddings: trials would speak for generation, one token after another.
+    """
     model = context.model
+    if context.params.embeddings:
+        return False
     has_room = min(context.n_ctx_seq, context.n_batch, context.n_ubatch) >= CHUNK_TOKENS
     is_decoder = model.has_decoder and not model.has_encoder and model.is_causal
     return is_decoder and has_room

@@ -106,6 +106,12 @@ class FakeRunner:
         self.computed[slot] = min(int.from_bytes(data, "little"), n_tokens)
         return self.computed[slot]
 
+    is_settled = True
+
+    def restore(self, slot: int, data: bytearray, start: int) -> int:
+        self.computed[slot] = int.from_bytes(data[start : start + 4], "little")
+        return 4
+
     def shift(self, shift: Shift) -> None:
         self.computed[shift.slot] = shift.end - shift.discard
 
@@ -129,6 +135,7 @@ class FakeModel:
 
     def __init__(self, *, n_ctx_slot: int = 64, n_batch: int = 32) -> None:
         self.runner = FakeRunner()
+        self.embedder: Any = None
         self.vocab = FakeVocab()
         self.memory = MemoryTraits()
         self.n_batch = n_batch
