@@ -19,6 +19,8 @@ PATH = "/v1/messages"
 STORY: list[Any] = [{"role": "user", "content": "Tell me a story"}]
 GREEDY = {"temperature": 0, "seed": 1}
 N_CTX_SLOT = 512
+LEAD_BYTE_TOKEN = 3 + 0xE6
+"""Begins a character of three bytes in the model's vocabulary."""
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +190,26 @@ def test_a_full_context_is_told_apart_from_max_tokens(
     assert n_input(message.usage) + message.usage.output_tokens == N_CTX_SLOT
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_half_a_character_is_not_sent(
+    client: anthropic.Anthropic, streamed: bool
+) -> None:
+    arguments: dict[str, Any] = {
+        "model": "any",
+        "max_tokens": 1,
+        "messages": STORY,
+        "extra_body": {**GREEDY, "logit_bias": [[LEAD_BYTE_TOKEN, 1000]]},
+    }
+    if streamed:
+        with client.messages.stream(**arguments) as stream:
+            message = stream.get_final_message()
+    else:
+        message = client.messages.create(**arguments)
+    assert message.content == []
+    assert (message.stop_reason, message.usage.output_tokens) == ("max_tokens", 1)
+    assert_works(client)
+
+
 # -- tokens ----------------------------------------------------------------------------
 
 
@@ -317,6 +339,19 @@ def test_a_body_that_is_too_large_has_its_own_error(server: ServerProcess) -> No
     assert "the limit is" in error["error"]["message"]
 
 
+def test_the_clients_keys_are_known(tmp_path: Path, tiny_model_path: Path) -> None:
+    flags = ("-m", str(tiny_model_path), "--port", "0", "--api-key", "secret")
+    with ServerProcess(tmp_path, flags) as server:
+        server.wait_ready()
+        for credential in ({"api_key": "secret"}, {"auth_token": "secret"}):
+            with anthropic.Anthropic(base_url=server.url, **credential) as client:
+                assert_works(client)
+        with anthropic.Anthropic(base_url=server.url, api_key="wrong") as client:
+            error = refused(client)
+    assert isinstance(error, anthropic.AuthenticationError)
+    assert error.type == "authentication_error"
+
+
 # -- several at once -------------------------------------------------------------------
 
 
@@ -327,3 +362,30 @@ def test_two_streams_run_at_once(server: ServerProcess) -> None:
         reader.join()
         assert reader.events[-1] == {"type": "message_stop"}
         assert reader.events[-2]["usage"]["output_tokens"] == 200
+
+
+# -- the server's end ------------------------------------------------------------------
+
+
+def test_a_server_that_stops_ends_a_stream_with_an_error(
+    tmp_path: Path, stories_model_path: Path
+) -> None:
+    flags = ("-m", str(stories_model_path), "--port", "0", "--context-shift")
+    environment = {"LLAMA_ARG_SHUTDOWN_TIMEOUT": "0.2"}
+    with ServerProcess(tmp_path, flags, environment=environment) as server:
+        server.wait_ready()
+        with (
+            anthropic.Anthropic(base_url=server.url, api_key="none") as client,
+            client.messages.stream(
+                model="any",
+                max_tokens=1 << 30,
+                messages=STORY,
+                extra_body={"ignore_eos": True},
+            ) as stream,
+        ):
+            next(iter(stream.text_stream))
+            server.send()
+            with pytest.raises(anthropic.APIStatusError) as caught:
+                stream.until_done()
+        assert caught.value.type == "overloaded_error"
+        assert server.wait_exit(within_s=10) == 0
