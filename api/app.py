@@ -11,14 +11,25 @@ from api.errors import install_error_handlers
 from api.middleware import install
 from api.resources.generate import ChatCompletion, NativeCompletion, TextCompletion
 from api.resources.info import Front, Health, Models, Props, Slots
+from api.resources.kept_responses import (
+    CancelResponse,
+    KeptResponse,
+    ResponseInputItems,
+)
 from api.resources.messages import CountMessageTokens, Messages
 from api.resources.metrics import Metrics
+from api.resources.responses import CountResponseTokens, CreateResponse
 from api.resources.text import ApplyTemplate, Detokenize, Tokenize
 from api.settings import Settings
 from api.traffic import Traffic
 from llamactypes.engine import Engine
 
 __all__ = ("create_app",)
+
+
+def _responses(path: str) -> tuple[str, str]:
+    return f"/v1/responses{path}", f"/responses{path}"
+
 
 _ROUTES = (
     (Front, ("/",)),
@@ -35,6 +46,11 @@ _ROUTES = (
     (NativeCompletion, ("/completion", "/completions")),
     (Messages, ("/v1/messages",)),
     (CountMessageTokens, ("/v1/messages/count_tokens",)),
+    (CreateResponse, ("/v1/responses", "/responses")),
+    (CountResponseTokens, _responses("/input_tokens")),
+    (KeptResponse, _responses("/{response_id}")),
+    (CancelResponse, _responses("/{response_id}/cancel")),
+    (ResponseInputItems, _responses("/{response_id}/input_items")),
 )
 
 

@@ -11,6 +11,7 @@ from api.key_limit import KeyLimit
 from api.prompt_vocab import BoundedVocab
 from api.protocol.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
+from api.responses.store import ResponseStore, StoreLimits
 from api.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ class ServingContext:
             special=settings.special,
         )
         self.key_limit = KeyLimit(settings.key_concurrency, engine.retry_after_s)
+        self.responses = ResponseStore(
+            StoreLimits(
+                settings.responses_store,
+                settings.responses_store_mib << 20,
+                settings.responses_store_age_s,
+            )
+        )
         self._prompts: ChatPrompts | None = None
         self._lock = threading.Lock()
 

@@ -71,6 +71,10 @@ class GenerationCancelled(Exception):  # noqa: N818 - what happened, not what fa
 class ContextLengthExceeded(PromptTooLong):
     """A prompt that is too long, on a route that speaks OpenAI's language."""
 
+    def __init__(self, n_prompt: int, n_ctx: int, param: str = "prompt") -> None:
+        super().__init__(n_prompt, n_ctx)
+        self.param = param
+
 
 class MessagesOverloaded(EngineOverloaded):
     """A full queue, on a route that speaks Anthropic's language."""
@@ -135,7 +139,8 @@ def _handle_gone(
 
 
 def _invalid(error: Any) -> ErrorReply:
-    extra = {} if error.param is None else {"param": error.param}
+    extra = {"param": error.param, "code": error.code}
+    extra = {name: value for name, value in extra.items() if value is not None}
     return ErrorReply(error.status, error.message, error.kind, extra)
 
 
@@ -171,7 +176,8 @@ def _too_long(error: Any) -> ErrorReply:
 def _context_length(error: Any) -> ErrorReply:
     # OpenAI's SDKs show `code` as `error.code`, and programs wait for this word.
     reply = _too_long(error)
-    return replace(reply, extra={**reply.extra, "code": "context_length_exceeded"})
+    extra = {"param": error.param, "code": "context_length_exceeded"}
+    return replace(reply, extra={**reply.extra, **extra})
 
 
 def _overloaded(error: Any) -> ErrorReply:

@@ -46,7 +46,9 @@ class Traffic:
         It runs between the responder and a stream, which Falcon would drop without
         closing it if anything here could raise.
         """
-        route = self._routes.get(req.path.rstrip("/"), OTHER)
+        # A route with an id in its path counts as one, whatever the id is.
+        path = req.uri_template or req.path.rstrip("/")
+        route = self._routes.get(path, OTHER)
         if route == _SCRAPES:
             return
         method = req.method if req.method in falcon.HTTP_METHODS else OTHER

@@ -13,6 +13,7 @@ class InvalidRequest(Exception):  # noqa: N818 - a value thrown to the client
         param: The parameter at fault, as the client spelt it.
         status: HTTP status.
         kind: The error's ``type`` in the reply.
+        code: The error's ``code``; None: the status.
     """
 
     def __init__(
@@ -22,12 +23,14 @@ class InvalidRequest(Exception):  # noqa: N818 - a value thrown to the client
         *,
         status: int = 400,
         kind: str = "invalid_request_error",
+        code: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.param = param
         self.status = status
         self.kind = kind
+        self.code = code
 
     @staticmethod
     def field(name: str, reason: str) -> InvalidRequest:

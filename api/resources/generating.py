@@ -9,14 +9,13 @@ from typing import Any
 
 import falcon
 
-from api import sse
 from api.protocol.echo import Echo
 from api.protocol.invalid import InvalidRequest
 from api.protocol.options import read_options
 from api.protocol.prompt import detokenize
 from api.protocol.reply import Choice, ReplyFacts, unique_id
 from api.protocol.stream_format import StreamFormat
-from api.resources.base import Resource, send_json
+from api.resources.base import Resource, send_events, send_json
 from api.streams.client import Client
 from api.streams.event_stream import EventStream
 from api.streams.reader import Reader, collect, wait_started
@@ -111,11 +110,6 @@ def _start_stream(
     shape: Shape,
     client: Client,
 ) -> None:
-    resp.content_type = sse.CONTENT_TYPE
-    resp.set_header("Cache-Control", "no-cache, no-transform")
-    resp.set_header("X-Accel-Buffering", "no")
     interval_s = facts.options.sse_ping_interval_s
     stream = EventStream(generations, shape.stream(facts), client, interval_s)
-    # The last statement of a responder: Falcon drops a stream without closing it when
-    # anything raises after this.
-    resp.stream = stream
+    send_events(resp, stream)

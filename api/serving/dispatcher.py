@@ -8,14 +8,21 @@ I/O thread ─────┤
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from waitress.task import ThreadedTaskDispatcher
 from waitress.utilities import Error
 
-__all__ = ("CONTROL_PATHS", "LaneDispatcher", "LineFull", "control_test")
+__all__ = (
+    "CONTROL_ACTIONS",
+    "CONTROL_PATHS",
+    "LaneDispatcher",
+    "LineFull",
+    "control_test",
+)
 
 logger = logging.getLogger("llamactypes.server")
 
@@ -24,8 +31,23 @@ _WARN_EVERY_S = 10.0
 CONTROL_PATHS = (
     *("/", "/health", "/v1/health", "/metrics", "/props", "/slots"),
     *("/models", "/v1/models"),
+    *("/responses/{response_id}", "/v1/responses/{response_id}"),
+    *(
+        "/responses/{response_id}/input_items",
+        "/v1/responses/{response_id}/input_items",
+    ),
 )
 """Routes whose GET only looks at what is there."""
+
+CONTROL_ACTIONS = (
+    ("DELETE", "/responses/{response_id}"),
+    ("DELETE", "/v1/responses/{response_id}"),
+    ("POST", "/responses/{response_id}/cancel"),
+    ("POST", "/v1/responses/{response_id}/cancel"),
+)
+"""What ends work must not wait behind it."""
+
+_NAME = re.compile(r"\\{\w+\\}")
 
 
 class LineFull(Error):  # noqa: N818 - what happened, answered like an error
@@ -41,15 +63,24 @@ def control_test(prefix: str) -> Callable[[Any], bool]:
     It takes waitress's parsed request. Preflights are control, too, and so is what
     waitress itself refuses: neither takes long.
     """
-    paths = frozenset((prefix + path).rstrip("/") for path in CONTROL_PATHS)
+    looks = _any_of(prefix + path for path in CONTROL_PATHS)
+    actions = _any_of(f"{method} {prefix}{path}" for method, path in CONTROL_ACTIONS)
 
     def is_control(request: Any) -> bool:
         if request.error or request.command == "OPTIONS":
             return True
-        is_look = request.command in ("GET", "HEAD")
-        return is_look and request.path.rstrip("/") in paths
+        path = request.path.rstrip("/")
+        if request.command in ("GET", "HEAD"):
+            return looks(path) is not None
+        return actions(f"{request.command} {path}") is not None
 
     return is_control
+
+
+def _any_of(templates: Iterable[str]) -> Callable[[str], object]:
+    """Return what tells paths of these templates, whose ``{names}`` are one segment."""
+    patterns = (_NAME.sub("[^/]+", re.escape(path.rstrip("/"))) for path in templates)
+    return re.compile("|".join(patterns)).fullmatch
 
 
 class LaneDispatcher(ThreadedTaskDispatcher):

@@ -86,6 +86,15 @@ class Settings:
     queue_size: int = -1
     max_body_bytes: int = 64 << 20
     shutdown_timeout_s: float = 3.0
+    responses_store: int = 1000
+    """Responses of ``/v1/responses`` that are kept; 0: none."""
+    responses_store_mib: int = 64
+    responses_store_age_s: int = 86400
+    """0: no limit."""
+    responses_skip_tools: bool = False
+    """Leave out tools that are no functions, instead of refusing the request."""
+    background_timeout_s: int = 600
+    """A background response nobody asks for ends after this; 0: never."""
     cors_origins: str = "*"
     cors_methods: str = "GET, POST, DELETE, OPTIONS"
     cors_headers: str = "*"

@@ -1,0 +1,202 @@
+"""OpenAI's Responses: answers that may be kept, continued, and made in background."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import falcon
+
+from api.errors import ClientGone
+from api.protocol.invalid import InvalidRequest
+from api.protocol.reply import ReplyFacts
+from api.protocol.responses import ResponseWriter
+from api.protocol.responses_request import ResponsesRequest, read_responses_request
+from api.resources.base import send_events, send_json
+from api.resources.generating import Generating
+from api.resources.responses_prompt import prompt_of, responses_errors
+from api.responses.run import Events, ResponseRun
+from api.responses.store import StoredResponse, Turn
+from api.responses.stream import ResponseStream
+from api.streams.client import WAIT_SLICE_S, Client
+from api.streams.reader import wait_started
+from llamactypes.engine import Generation
+
+__all__ = ("CountResponseTokens", "CreateResponse")
+
+
+class _Asking(Generating):
+    """Reads a request and what it continues."""
+
+    def _read_request(
+        self, body: dict[str, Any], owner: int | None
+    ) -> tuple[ResponsesRequest, Turn]:
+        context = self._context
+        request = read_responses_request(
+            body,
+            lambda id: context.responses.find_item(owner, id),
+            skip_tools=context.settings.responses_skip_tools,
+        )
+        return request, Turn(request.items, self._previous(request.previous_id, owner))
+
+    def _previous(self, id: str | None, owner: int | None) -> Turn | None:
+        if id is None:
+            return None
+        stored = self._context.responses.get(owner, id)
+        if stored is None:
+            raise InvalidRequest(
+                f"Previous response with id '{id[:80]}' not found.",
+                "previous_response_id",
+                code="previous_response_not_found",
+            )
+        stored.run.pull(0.0)
+        if not stored.run.is_ended:
+            raise InvalidRequest(
+                f"Previous response with id '{id[:80]}' is still in progress; wait "
+                "until it has ended.",
+                "previous_response_id",
+            )
+        return stored.turn
+
+
+class CreateResponse(_Asking):
+    """``POST /v1/responses``."""
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer a conversation, at once or in background."""
+        with responses_errors():
+            self._answer(req, resp)
+
+    def _answer(self, req: falcon.Request, resp: falcon.Response) -> None:
+        owner = req.context.key_index
+        body = self._read_json(req)
+        # Parameters first: they are cheap to refuse, a template is not cheap to render.
+        request, turn = self._read_request(body, owner)
+        facts = self._facts(
+            request.options, (), n_top_shown=request.n_top, id_prefix="resp_"
+        )
+        is_kept = self._may_keep(request, turn)
+        prompt = prompt_of(self._context, request, turn.context())
+        facts = replace(facts, prompts=(prompt,))
+        client = Client(req.env)
+        generation = self._submit(owner, facts)
+        try:
+            run = self._run(generation, request, facts, is_kept)
+            stored = StoredResponse(owner, run, turn, request.is_background)
+            if request.is_background:
+                self._let_run(resp, stored, facts, client)
+            elif facts.options.stream:
+                self._stream(resp, stored, facts, client, is_kept)
+            else:
+                self._wait(resp, stored, client, is_kept)
+        except BaseException:
+            generation.cancel()
+            raise
+
+    def _may_keep(self, request: ResponsesRequest, turn: Turn) -> bool:
+        """Return whether the response will be found later."""
+        if not request.is_stored:
+            return False
+        store = self._context.responses
+        is_kept = not store.is_off and turn.n_bytes <= store.limits.n_bytes
+        if request.is_background and not is_kept:
+            reason = "keeps no responses" if store.is_off else "keeps no input so large"
+            raise InvalidRequest(
+                f"background mode: this server {reason} (--responses-store, "
+                "--responses-store-mib)",
+                "background",
+            )
+        return is_kept
+
+    def _submit(self, owner: int | None, facts: ReplyFacts) -> Generation:
+        requests = facts.options.requests(list(facts.prompts))
+        engine, key_limit = self._context.engine, self._context.key_limit
+        (generation,) = key_limit.submit(owner, requests, engine.submit_many)
+        return generation
+
+    def _run(
+        self,
+        generation: Generation,
+        request: ResponsesRequest,
+        facts: ReplyFacts,
+        is_kept: bool,
+    ) -> ResponseRun:
+        shown = {
+            **request.shown,
+            "background": request.is_background,
+            "previous_response_id": request.previous_id,
+            "store": is_kept,
+        }
+        events = Events.ONCE if facts.options.stream else Events.NONE
+        return ResponseRun(
+            generation,
+            ResponseWriter(facts, shown),
+            events=Events.KEPT if request.is_background else events,
+            on_end=self._context.responses.settle,
+        )
+
+    # -- the three ways to get an answer ----------------------------------------------
+
+    def _let_run(
+        self,
+        resp: falcon.Response,
+        stored: StoredResponse,
+        facts: ReplyFacts,
+        client: Client,
+    ) -> None:
+        """Answer that it is being made; its events may be followed at once."""
+        stored.run.follow(self._context.settings.background_timeout_s)
+        self._context.responses.add(stored)
+        if facts.options.stream:
+            send_events(resp, _body(stored.run, facts, client))
+        else:
+            send_json(resp, stored.run.response())
+
+    def _stream(
+        self,
+        resp: falcon.Response,
+        stored: StoredResponse,
+        facts: ReplyFacts,
+        client: Client,
+        is_kept: bool,
+    ) -> None:
+        wait_started([stored.run.generation], client)
+        if is_kept:
+            self._context.responses.add(stored)
+        send_events(resp, _body(stored.run, facts, client))
+
+    def _wait(
+        self,
+        resp: falcon.Response,
+        stored: StoredResponse,
+        client: Client,
+        is_kept: bool,
+    ) -> None:
+        run = stored.run
+        while not run.is_ended:
+            run.pull(WAIT_SLICE_S)
+            if client.is_gone():
+                raise ClientGone
+        if run.error is not None:
+            raise run.error
+        if is_kept:
+            self._context.responses.add(stored)
+            self._context.responses.settle(run)
+        send_json(resp, run.response())
+
+
+def _body(run: ResponseRun, facts: ReplyFacts, client: Client) -> ResponseStream:
+    return ResponseStream(run, client, facts.options.sse_ping_interval_s)
+
+
+class CountResponseTokens(_Asking):
+    """``POST /v1/responses/input_tokens``."""
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer how long the prompt of a response is, without generating."""
+        with responses_errors():
+            body = self._read_json(req)
+            request, turn = self._read_request(body, req.context.key_index)
+            tokens = prompt_of(self._context, request, turn.context())
+        reply = {"object": "response.input_tokens", "input_tokens": len(tokens)}
+        send_json(resp, reply)

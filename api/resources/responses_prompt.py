@@ -1,0 +1,83 @@
+"""From the items of a response to the tokens of its prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from api.context import ServingContext
+from api.errors import ContextLengthExceeded
+from api.protocol.conversation import read_conversation
+from api.protocol.invalid import InvalidRequest
+from api.protocol.prompt import with_bos
+from api.protocol.responses_items import Item
+from api.protocol.responses_messages import chat_messages, shortened
+from api.protocol.responses_request import ResponsesRequest
+from llamactypes.chat import MessageError
+from llamactypes.errors import PromptTooLong, TemplateError
+
+__all__ = ("prompt_of", "responses_errors")
+
+Messages = list[dict[str, Any]]
+
+
+def prompt_of(
+    context: ServingContext, request: ResponsesRequest, items: Sequence[Item]
+) -> tuple[int, ...]:
+    """Return the tokens of the prompt that `items` make, the oldest first.
+
+    With ``truncation: "auto"`` the oldest messages are left out until the rest leaves
+    room for an answer; the last turn is never left out.
+    """
+    messages = chat_messages(items, request.instructions)
+    if not request.is_truncating:
+        return _tokens(context, request, messages)
+    n_most = _room_for_prompt(request, context.engine.info.n_ctx_slot)
+    choices = shortened(messages)
+    first, last = 0, len(choices) - 1
+    while first < last:
+        middle = (first + last) // 2
+        if _fits(context, request, choices[middle], n_most):
+            last = middle
+        else:
+            first = middle + 1
+    return _tokens(context, request, choices[first])
+
+
+def _room_for_prompt(request: ResponsesRequest, n_ctx: int) -> int:
+    """Return the most tokens a prompt may have so that an answer finds room, too."""
+    wanted = request.n_output
+    n_answer = n_ctx // 4 if wanted is None or wanted < 0 else wanted
+    return n_ctx - min(n_answer, n_ctx // 2) - 1
+
+
+def _fits(
+    context: ServingContext, request: ResponsesRequest, messages: Messages, n_most: int
+) -> bool:
+    try:
+        return len(_tokens(context, request, messages)) <= n_most
+    except PromptTooLong:
+        return False
+
+
+def _tokens(
+    context: ServingContext, request: ResponsesRequest, messages: Messages
+) -> tuple[int, ...]:
+    body = {**request.chat, "messages": messages}
+    conversation = read_conversation(body, context.chat_defaults)
+    text = context.prompts.render(conversation)
+    return tuple(with_bos(text, context.prompt_vocab))
+
+
+@contextmanager
+def responses_errors() -> Iterator[None]:
+    """Give an error the parameter and the code that this API has for it."""
+    try:
+        yield
+    except PromptTooLong as error:
+        raise ContextLengthExceeded(
+            error.n_prompt_tokens, error.n_ctx, "input"
+        ) from error
+    except (MessageError, TemplateError) as error:
+        raise InvalidRequest(str(error), "input") from error

@@ -1,0 +1,1 @@
+"""Responses while they are made and while they are kept."""

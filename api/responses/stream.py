@@ -1,0 +1,64 @@
+"""The body of a streamed response: the events of a run, from one of them on."""
+
+from __future__ import annotations
+
+import time
+
+from api import sse
+from api.responses.run import ResponseRun
+from api.streams.client import WAIT_SLICE_S, Client
+
+__all__ = ("ResponseStream",)
+
+
+class ResponseStream:
+    """An iterator of bytes over the events of one response.
+
+    One thread iterates; ``close`` may come from any thread, at any time, repeatedly.
+    Closing before the end cancels a response that runs in the foreground.
+    """
+
+    def __init__(
+        self,
+        run: ResponseRun,
+        client: Client,
+        ping_interval_s: float,
+        start: int = 0,
+    ) -> None:
+        """Create a body that begins with event number `start`."""
+        self._run = run
+        self._client = client
+        self._ping_interval_s = ping_interval_s
+        self._next = start
+        self._sent_at = time.monotonic()
+        self._is_ended = False
+
+    def __iter__(self) -> ResponseStream:
+        return self
+
+    def __next__(self) -> bytes:
+        while not self._is_ended:
+            if self._client.is_gone():
+                self.close()
+                break
+            piece = self._next_piece()
+            if piece:
+                self._sent_at = time.monotonic()
+                return piece
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the stream."""
+        self._is_ended = True
+        self._run.leave()
+
+    def _next_piece(self) -> bytes:
+        """Return what is new, a ping when it is time for one, or nothing."""
+        events, is_last = self._run.read(self._next, WAIT_SLICE_S)
+        self._next += len(events)
+        self._is_ended |= is_last
+        return b"".join(events) or self._ping()
+
+    def _ping(self) -> bytes:
+        is_due = time.monotonic() - self._sent_at >= self._ping_interval_s
+        return sse.PING if self._ping_interval_s > 0 and is_due else b""
