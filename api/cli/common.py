@@ -78,7 +78,8 @@ def load_with_bar(engine: Engine) -> None:
         try:
             engine.wait_ready(0.1)
         except EngineLoading:
-            bar.show(engine.load_progress)
+            if engine.load_progress:  # a download shows its own bar before
+                bar.show(engine.load_progress)
         else:
             return
         finally:

@@ -95,8 +95,8 @@ class Hub:
         names = self._names_in_cache(model)
         if not names:
             raise HubError(
-                f"{model.repo} is not in the cache ({self._cache}) and --offline "
-                "forbids to fetch it; leave out --offline once"
+                f"{model.repo} is not in the cache ({self._cache}), and --offline or "
+                "HF_HUB_OFFLINE forbids to fetch it; leave that out once"
             )
         return names, False
 

@@ -97,7 +97,8 @@ class _ServerRun:
     def _load(self) -> bool:
         """Answer 503 until the model is loaded; False: it never will be."""
         while self._engine.state is EngineState.LOADING and not self._stop.is_set:
-            self._bar.show(self._engine.load_progress)
+            if self._engine.load_progress:  # a download shows its own bar before
+                self._bar.show(self._engine.load_progress)
             self._http.turn(_LOADING_TURN_S)
         self._bar.clear()
         return self._engine.state is EngineState.READY and not self._stop.is_set

@@ -227,3 +227,21 @@ def test_models_in_the_cache_are_listed_as_they_are_asked_for(hub: Hub, fake: Fa
     fake.requests.clear()
     assert hub.cached_models() == ["u/m:Q8_0", "u/m:Q6_K"]
     assert fake.requests == []
+
+
+def test_large_file_comes_from_elsewhere_without_the_token(hub: Hub, fake: FakeHub):
+    fake.stores, fake.needed_token = True, "t0"
+    path = hub.fetch(HubModel("u/m", token="t0"))
+    assert Path(path).read_bytes() == DATA
+    assert fake.store_tokens == [""]
+    assert n_downloads(fake) == 1
+
+
+def test_download_from_elsewhere_is_continued(
+    hub: Hub, fake: FakeHub, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda s: None)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 100_000)
+    fake.stores, fake.cut_after = True, 300_000
+    assert Path(hub.fetch(HubModel("u/m"))).read_bytes() == DATA
+    assert fake.ranges == ["", "bytes=300000-"]

@@ -23,6 +23,8 @@ class FakeHub:
         refusals: Repository → (status, error code of the hub) for its every request.
         cut_after: Close the connection of the next file after so many bytes, once.
         needed_token: Refuse with 401 whoever does not bring this token.
+        stores: Send files from another host, as the hub does with large ones.
+        store_tokens: What those requests carried as Authorization.
     """
 
     def __init__(self, repos: dict[str, dict[str, bytes]]) -> None:
@@ -32,6 +34,8 @@ class FakeHub:
         self.refusals: dict[str, tuple[int, str]] = {}
         self.cut_after: int | None = None
         self.needed_token = ""
+        self.stores = False
+        self.store_tokens: list[str] = []
         self._may_send = threading.Event()
         self._may_send.set()
         hub = self
@@ -91,6 +95,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, has_body: bool) -> None:
         path = self.path.partition("?")[0]
+        if path.startswith("/store/"):
+            self.fake.store_tokens.append(self.headers.get("Authorization", ""))
+            _, _, user, name, file_name = path.split("/", 4)
+            self._send_file(self.fake.repos[f"{user}/{name}"][file_name], has_body=True)
+            return
         self.fake.requests.append(f"{self.command} {path}")
         listing = re.fullmatch(r"/api/models/([^/]+/[^/]+)", path)
         file = re.fullmatch(r"/([^/]+/[^/]+)/resolve/\w+/(.+)", path)
@@ -99,6 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if listing and repo in self.fake.repos:
             self._send(200, json.dumps(self._listing(repo)).encode())
+        elif file and self.fake.stores and file[2] in self.fake.repos.get(repo, {}):
+            self._send_elsewhere(repo, file[2])
         elif file and file[2] in self.fake.repos.get(repo, {}):
             self._send_file(self.fake.repos[repo][file[2]], has_body=has_body)
         else:
@@ -120,6 +131,17 @@ class _Handler(BaseHTTPRequestHandler):
         names = self.fake.repos[repo]
         siblings = [{"rfilename": name} for name in names]
         return {"id": repo, "sha": COMMIT, "siblings": siblings}
+
+    def _send_elsewhere(self, repo: str, name: str) -> None:
+        data = self.fake.repos[repo][name]
+        port = self.fake.url.rpartition(":")[2]
+        headers = {
+            "Location": f"http://localhost:{port}/store/{repo}/{name}",
+            "X-Linked-ETag": f'"{_digest(data)}"',
+            "X-Linked-Size": str(len(data)),
+            "X-Repo-Commit": COMMIT,
+        }
+        self._send(302, b"", headers)
 
     def _send_file(self, data: bytes, *, has_body: bool) -> None:
         headers = {
