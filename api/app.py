@@ -6,9 +6,11 @@ from typing import Any
 
 import falcon
 
+from api.access_log import log_access
 from api.context import ServingContext
 from api.errors import install_error_handlers
 from api.middleware import install
+from api.observed_app import ObservedApp
 from api.resources.generate import ChatCompletion, NativeCompletion, TextCompletion
 from api.resources.info import Front, Health, Models, Props, Slots
 from api.resources.kept_responses import (
@@ -74,7 +76,7 @@ def create_app(
         settings.api_prefix, (path for _, paths in _ROUTES for path in paths)
     )
     context = ServingContext(settings, engine, traffic)
-    app: falcon.App[Any, Any] = falcon.App()
+    app: falcon.App[Any, Any] = ObservedApp((log_access,))
     app.req_options.strip_url_path_trailing_slash = True
     install(app, context)
     install_error_handlers(app)

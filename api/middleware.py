@@ -8,16 +8,15 @@ that could drop a stream without closing it (only a count, `api.traffic`).
 from __future__ import annotations
 
 import hmac
-import re
-import uuid
 from typing import Any
-from urllib.parse import urlsplit
 
 import falcon
 
 from api.context import ServingContext
+from api.cors import CorsPolicy
 from api.errors import JSON_TYPE, NotAuthorized
-from api.protocol.anthropic_error import speaks_anthropic
+from api.exchange import exchange_of
+from api.request_id import id_headers, request_name
 from llamactypes.engine import EngineState
 from llamactypes.errors import EngineFailed, EngineLoading, EngineStopped
 
@@ -25,8 +24,6 @@ __all__ = ("Cors", "Key", "Readiness", "RequestId", "route_path")
 
 _HEALTH = ("/health", "/v1/health")
 _PUBLIC = (*_HEALTH, "/")
-_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 
 def route_path(req: falcon.Request, prefix: str) -> str:
@@ -42,57 +39,43 @@ class RequestId:
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Set ``X-Request-Id``, and where Anthropic's clients look for it."""
-        given = req.get_header("X-Request-Id") or ""
-        name = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        name = request_name(req.get_header("X-Request-Id"))
         req.context.request_id = name
-        resp.set_header("X-Request-Id", name)
-        if speaks_anthropic(req.path):
-            resp.set_header("Request-Id", name)
+        exchange = exchange_of(req.env)
+        if exchange is not None:
+            exchange.request_id = name
+        resp.set_headers(id_headers(req.path, name))
+
+    def process_resource(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        params: dict[str, Any],
+    ) -> None:
+        """Note which route it is."""
+        exchange = exchange_of(req.env)
+        if exchange is not None:
+            exchange.route = req.uri_template
 
 
 class Cors:
     """Lets browsers in: headers on every reply, and an answer to every OPTIONS."""
 
-    def __init__(self, context: ServingContext) -> None:
-        settings = context.settings
-        self._origins: str = settings.cors_origins
-        self._methods: str = settings.cors_methods
-        self._headers: str = settings.cors_headers
-        self._credentials: bool = settings.cors_credentials
+    def __init__(self, policy: CorsPolicy) -> None:
+        self._policy = policy
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Set the headers; answer a preflight, which carries no key."""
-        origin = self._allowed_origin(req.get_header("Origin"))
-        if origin is not None:
-            resp.set_header("Access-Control-Allow-Origin", origin)
-            if origin != self._origins:
-                resp.append_header("Vary", "Origin")
-        if self._credentials:
-            resp.set_header("Access-Control-Allow-Credentials", "true")
+        for name, value in self._policy.reply_headers(req.get_header("Origin")):
+            resp.append_header(name, value)
         if req.method == "OPTIONS":
-            resp.set_header("Access-Control-Allow-Methods", self._methods)
-            resp.set_header("Access-Control-Allow-Headers", self._headers)
+            resp.set_headers(self._policy.preflight_headers())
             resp.content_type = "text/html"
             resp.data = b""
             resp.complete = True
         else:
-            resp.set_header(
-                "Access-Control-Expose-Headers", "X-Request-Id, Request-Id"
-            )
-
-    def _allowed_origin(self, origin: str | None) -> str | None:
-        if self._origins == "localhost":
-            return origin if origin and _is_local(origin) else None
-        if self._origins == "*" and self._credentials:
-            return origin
-        return self._origins or None
-
-
-def _is_local(origin: str) -> bool:
-    try:
-        return urlsplit(origin).hostname in _LOCAL_HOSTS
-    except ValueError:
-        return False
+            resp.set_headers(self._policy.exposed_headers())
 
 
 class Readiness:
@@ -146,13 +129,16 @@ def _given_key(req: falcon.Request) -> bytes:
     value = req.get_header("Authorization")
     if value is None:
         value = req.get_header("X-Api-Key") or ""
+    if value[:7].lower() == "bearer ":  # a scheme's case does not matter
+        value = value[7:]
     # WSGI hands header bytes over as latin-1, whatever the client meant by them.
-    return value.removeprefix("Bearer ").strip().encode("latin-1", "replace")
+    return value.strip().encode("latin-1", "replace")
 
 
 def install(app: falcon.App[Any, Any], context: ServingContext) -> None:
     """Add all of it to `app`, in order."""
     app.resp_options.default_media_type = JSON_TYPE
-    for part in (RequestId(), Cors(context), Readiness(context), Key(context)):
+    cors = Cors(CorsPolicy.of(context.settings))
+    for part in (RequestId(), cors, Readiness(context), Key(context)):
         app.add_middleware(part)
     app.add_middleware(context.traffic)

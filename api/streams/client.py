@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from api.exchange import End, exchange_of
+from llamactypes.engine import Generation
 
 __all__ = ("WAIT_SLICE_S", "Client")
 
@@ -23,7 +26,18 @@ class Client:
         self._is_gone: Callable[[], bool] | None = environ.get(
             "waitress.client_disconnected"
         )
+        self._exchange = exchange_of(environ)
 
     def is_gone(self) -> bool:
         """Whether the connection was closed by the client."""
         return self._is_gone is not None and bool(self._is_gone())
+
+    def watch(self, generations: Sequence[Generation]) -> None:
+        """Say which generations answer this request."""
+        if self._exchange is not None:
+            self._exchange.watch(generations)
+
+    def note_end(self, end: End) -> None:
+        """Say how a stream ended, for its status line was sent long before."""
+        if self._exchange is not None:
+            self._exchange.end = end

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from api import sse
 from api.errors import describe
+from api.exchange import End
 from api.protocol.stream_format import StreamFormat
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.reader import Reader, failure
@@ -31,6 +32,7 @@ class EventStream:
         client: Client,
         ping_interval_s: float,
     ) -> None:
+        client.watch(generations)
         self._reader = Reader(generations)
         self._format = stream_format
         self._client = client
@@ -44,6 +46,7 @@ class EventStream:
     def __next__(self) -> bytes:
         while not self._is_ended:
             if self._client.is_gone():
+                self._client.note_end(End.CLIENT_GONE)
                 self.close()
                 break
             piece = self._next_piece()
@@ -95,6 +98,7 @@ class EventStream:
     def _error_event(self, error: Exception) -> bytes:
         # Never a clean end: without [DONE] and finish_reason some clients see success,
         # but all of them see an error event.
+        self._client.note_end(End.ERROR)
         self.close()
         objects = self._format.failure(describe(error))
         return b"".join(map(self._format.encode, objects))

@@ -78,6 +78,7 @@ def wait_started(generations: Sequence[Generation], client: Client) -> None:
         ClientGone: The client left meanwhile; everything was cancelled.
         LlamaError: A generation failed before it began.
     """
+    client.watch(generations)
     while not _any_started(generations):
         if client.is_gone():
             Reader(generations).cancel()
@@ -104,6 +105,7 @@ def collect(generations: Sequence[Generation], client: Client) -> list[Choice]:
         ClientGone: The client left meanwhile; everything was cancelled.
         LlamaError: A generation failed; the others were cancelled.
     """
+    client.watch(generations)
     reader = Reader(generations)
     deltas: list[list[Delta]] = [[] for _ in generations]
     results: dict[int, Result] = {}

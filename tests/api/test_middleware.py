@@ -38,40 +38,80 @@ def test_preflight_is_answered_while_loading_and_without_a_key(make_api):
     assert reply.headers["access-control-allow-headers"] == "*"
 
 
+LIST = "https://one.example, http://two.example:8080, localhost"
+
+
 @pytest.mark.parametrize(
-    ("origins", "credentials", "origin", "expected"),
+    ("origins", "origin", "expected"),
     [
-        ("*", False, "http://a.b", "*"),
-        ("*", True, "http://a.b", "http://a.b"),
-        ("localhost", False, "http://localhost:3000", "http://localhost:3000"),
-        ("localhost", False, "http://[::1]:3000", "http://[::1]:3000"),
-        ("localhost", False, "http://localhost.evil.com", None),
-        ("localhost", False, "http://[", None),
-        ("https://mine", False, "http://a.b", "https://mine"),
+        ("*", "http://a.b", "http://a.b"),
+        ("*", None, "*"),
+        ("localhost", "http://localhost:3000", "http://localhost:3000"),
+        ("localhost", "http://[::1]:3000", "http://[::1]:3000"),
+        ("localhost", "http://localhost.evil.com", None),
+        ("localhost", "http://[", None),
+        ("localhost", None, None),
+        ("https://mine", "http://a.b", None),
+        (LIST, "https://one.example", "https://one.example"),
+        (LIST, "https://ONE.example", "https://ONE.example"),
+        (LIST, "http://two.example:8080", "http://two.example:8080"),
+        (LIST, "http://127.0.0.1:1", "http://127.0.0.1:1"),
+        (LIST, "http://two.example", None),
+        (LIST, "https://one.example.evil.com", None),
+        (LIST, LIST, None),
+        ("", "http://a.b", None),
     ],
 )
-def test_allowed_origin_follows_the_settings(
-    make_api, origins, credentials, origin, expected
-):
-    api = make_api(cors_origins=origins, cors_credentials=credentials)
-    reply = api.get("/health", headers={"Origin": origin})
+def test_each_origin_is_matched_with_the_list(make_api, origins, origin, expected):
+    api = make_api(cors_origins=origins)
+    reply = api.get("/health", headers={"Origin": origin} if origin else {})
     assert reply.headers.get("access-control-allow-origin") == expected
-    allows = reply.headers.get("access-control-allow-credentials")
-    assert allows == ("true" if credentials else None)
+    assert reply.headers["vary"] == "Origin"
 
 
-def test_errors_and_streams_carry_the_allowed_origin(make_api):
-    api = make_api(api_keys=("secret",), cors_credentials=False)
-    refused = api.post("/v1/completions", {}, headers=ORIGIN)
-    assert refused.status_code == 401
-    assert refused.headers["access-control-allow-origin"] == "*"
-    stream = api.post(
-        "/v1/completions",
-        {"prompt": "a", "stream": True},
-        headers={**ORIGIN, "Authorization": "Bearer secret"},
-    )
+@pytest.mark.parametrize(
+    ("origins", "is_asked_for", "expected"),
+    [("*", False, None), (ORIGIN["Origin"], False, None), ("*", True, "true"),
+     (ORIGIN["Origin"], True, "true"), ("https://other.example", True, None)],
+)  # fmt: skip
+def test_credentials_are_allowed_only_by_the_flag_and_to_allowed_origins(
+    make_api, origins, is_asked_for, expected
+):
+    api = make_api(cors_origins=origins, cors_credentials=is_asked_for)
+    for reply in (
+        api.get("/health", headers=ORIGIN),
+        api.client.simulate_options("/completion", headers=ORIGIN),
+    ):
+        assert reply.headers.get("access-control-allow-credentials") == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "status"),
+    [
+        ("/completion", "", 401),
+        ("/nope", "secret", 404),
+        ("/health", "secret", 405),
+        ("/completion", "secret", 413),
+        ("/tokenize", "secret", 400),
+        ("/v1/messages", "", 401),
+    ],
+)
+def test_every_refusal_has_cors_headers_and_an_id(make_api, path, key, status):
+    api = make_api(api_keys=("secret",), max_body_bytes=10)
+    body = b"x" * (20 if status == 413 else 5)
+    headers = {**ORIGIN, "X-Api-Key": key, "X-Request-Id": "r-7"}
+    reply = api.post(path, body, headers=headers)
+    assert reply.status_code == status
+    assert reply.headers["access-control-allow-origin"] == ORIGIN["Origin"]
+    assert "X-Request-Id" in reply.headers["access-control-expose-headers"]
+    assert reply.headers["x-request-id"] == "r-7"
+
+
+def test_streams_carry_the_allowed_origin(api):
+    body = {"prompt": "a", "stream": True}
+    stream = api.post("/v1/completions", body, headers=ORIGIN)
     assert stream.status_code == 200
-    assert stream.headers["access-control-allow-origin"] == "*"
+    assert stream.headers["access-control-allow-origin"] == ORIGIN["Origin"]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +119,7 @@ def test_errors_and_streams_carry_the_allowed_origin(make_api):
     [
         {"Authorization": "Bearer two"},
         {"Authorization": "two"},
+        {"Authorization": "bearer two"},
         {"X-Api-Key": "two"},
     ],
 )

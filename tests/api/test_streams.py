@@ -23,6 +23,7 @@ class Leaving(Client):
     """A client that is gone from the n-th look on."""
 
     def __init__(self, after: int = 0) -> None:
+        super().__init__({})
         self.n_looks = 0
         self._after = after
 
