@@ -50,10 +50,14 @@ class Hub:
     """One hub and one cache. Blocking: for the thread that loads the model."""
 
     def __init__(self, endpoint: str | None = None, cache: Path | None = None) -> None:
-        """Use HF_ENDPOINT (or MODEL_ENDPOINT) and HF_HOME unless told otherwise."""
+        """Use HF_ENDPOINT and HF_HOME unless told otherwise.
+
+        llama.cpp's own variables, MODEL_ENDPOINT and LLAMA_CACHE, win over them.
+        """
         given = endpoint or os.environ.get("MODEL_ENDPOINT") or constants.ENDPOINT
         self._endpoint = given.rstrip("/")
-        self._cache = Path(cache or constants.HF_HUB_CACHE)
+        place = cache or os.environ.get("LLAMA_CACHE") or constants.HF_HUB_CACHE
+        self._cache = Path(place)
 
     def fetch(self, model: HubModel, may_go_on: MayGoOn = lambda: True) -> str:
         """Return the local path of the model's file, of a split one the first.

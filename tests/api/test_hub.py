@@ -245,3 +245,12 @@ def test_download_from_elsewhere_is_continued(
     fake.stores, fake.cut_after = True, 300_000
     assert Path(hub.fetch(HubModel("u/m"))).read_bytes() == DATA
     assert fake.ranges == ["", "bytes=300000-"]
+
+
+def test_variables_of_the_peer_name_hub_and_cache(
+    fake: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MODEL_ENDPOINT", f"{fake.url}/")
+    monkeypatch.setenv("LLAMA_CACHE", str(tmp_path / "theirs"))
+    path = Path(Hub().fetch(HubModel("u/m")))
+    assert path.is_relative_to(tmp_path / "theirs")
