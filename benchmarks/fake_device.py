@@ -18,8 +18,8 @@ import numpy as np
 
 from llamactypes.cpus import usable_cpus
 from llamactypes.engine import EngineConfig, GenerationRequest, ModelInfo
-from llamactypes.engine.checkpoints import MemoryTraits
-from llamactypes.engine.runner import LlamaRunner
+from llamactypes.engine.compute.runner import LlamaRunner
+from llamactypes.engine.prefixes.checkpoints import MemoryTraits
 
 __all__ = ("Device", "FakeLoaded")
 

@@ -17,33 +17,23 @@ BINDINGS = "llamactypes.bindings"
 PURE_ENGINE = tuple(
     f"llamactypes.engine.{name}"
     for name in (
-        "checkpoints",
-        "chunk_reuse",
+        "compute.logprobs",
         "config",
-        "deterministic",
         "embedding",
         "embedding_queue",
-        "histogram",
-        "logprobs",
-        "metrics",
-        "pace",
-        "plan",
-        "reaction",
-        "prefix_cache",
-        "prefix_finder",
-        "prefix_length",
+        "measures",
+        "measures.*",
+        "planning",
+        "planning.*",
+        "prefixes",
+        "prefixes.*",
         "request",
-        "scheduler",
-        "sequence",
-        "state_cache",
-        "stop_strings",
-        "text_stream",
-        "thread_watch",
-        "tiles",
-        "timings",
+        "text",
+        "text.*",
+        "threads.watch",
     )
 )
-RUNNER = "llamactypes.engine.runner"
+RUNNER = "llamactypes.engine.compute.runner"
 NO_THREADS = ("threading", "concurrent", "multiprocessing", "asyncio")
 NO_HTTP = ("http", "socket", "socketserver", "wsgiref", "asyncio")
 
@@ -148,10 +138,10 @@ def test_every_import_stays_inside_its_layer():
     assert broken_imports(ROOT, PACKAGES[:2], ROOMS) == []
 
 
-def test_the_table_covers_each_pure_engine_module():
-    names = {name.rpartition(".")[2] for name in PURE_ENGINE}
-    files = {path.stem for path in (ROOT / "llamactypes" / "engine").glob("*.py")}
-    assert names <= files
+def test_the_table_names_nothing_that_is_gone():
+    for name in PURE_ENGINE:
+        path = ROOT / name.removesuffix(".*").replace(".", "/")
+        assert path.is_dir() or path.with_suffix(".py").is_file(), name
 
 
 # -- the checker itself ------------------------------------------------------------
@@ -162,11 +152,15 @@ def test_the_table_covers_each_pure_engine_module():
     [
         ("llamactypes/errors.py", "import os", "os"),
         ("llamactypes/bindings/types.py", "import numpy", "numpy"),
-        ("llamactypes/bindings/types.py", "from ..engine import runner", RUNNER),
+        (
+            "llamactypes/bindings/types.py",
+            "from ..engine.compute import runner",
+            RUNNER,
+        ),
         ("llamactypes/model.py", "import threading", "threading"),
         ("llamactypes/model.py", "import llamactypes.engine", "llamactypes.engine"),
         ("llamactypes/chat/template.py", "import ctypes", "ctypes"),
-        ("llamactypes/engine/scheduler.py", "import time", "time"),
+        ("llamactypes/engine/planning/scheduler.py", "import time", "time"),
         (
             "llamactypes/engine/engine.py",
             "from llamactypes import bindings as C",
@@ -176,7 +170,7 @@ def test_the_table_covers_each_pure_engine_module():
         ("api/resources/chat.py", "from ctypes import c_int", "ctypes"),
         (
             "api/resources/chat.py",
-            "from llamactypes.engine.runner import Runner",
+            "from llamactypes.engine.compute.runner import Runner",
             RUNNER,
         ),
         ("api/settings/settings.py", "import requests", "requests"),
@@ -215,7 +209,7 @@ def test_a_module_outside_the_table_is_reported(tmp_path):
 
 def write_tree(root: Path, files: dict[str, str]) -> None:
     known = ("llamactypes/bindings/__init__.py", "llamactypes/bindings/structs.py")
-    tree = dict.fromkeys((*known, "llamactypes/engine/runner.py"), "") | files
+    tree = dict.fromkeys((*known, "llamactypes/engine/compute/runner.py"), "") | files
     for name, source in tree.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

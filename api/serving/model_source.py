@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from api.hub import HubModel
 from api.settings import Settings
+from llamactypes.engine.compute.loader import LoadedModel, Loader, Progress, load_model
 from llamactypes.engine.config import EngineConfig
-from llamactypes.engine.loader import LoadedModel, Loader, Progress, load_model
 
 __all__ = (
     "HUB_HINT",

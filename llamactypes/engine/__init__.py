@@ -10,7 +10,7 @@ from llamactypes.engine.embedding import EmbeddingRequest, EmbeddingResult
 from llamactypes.engine.embedding_job import EmbeddingJob
 from llamactypes.engine.engine import Engine, EngineState
 from llamactypes.engine.generation import Generation
-from llamactypes.engine.histogram import HistogramSnapshot
+from llamactypes.engine.measures.histogram import HistogramSnapshot
 from llamactypes.engine.request import (
     Delta,
     FinishReason,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from llamactypes.engine.histogram import HistogramSnapshot
+from llamactypes.engine.measures.histogram import HistogramSnapshot
 from llamactypes.errors import ContextError
 
 __all__ = ("EngineConfig", "ModelInfo", "SlotState", "EngineMetrics")

@@ -10,25 +10,26 @@ import os
 import time
 from collections.abc import Callable
 
-from llamactypes.engine.checkpoints import (
+from llamactypes.engine.compute.loader import LoadedModel
+from llamactypes.engine.config import EngineConfig, SlotState
+from llamactypes.engine.generation import Generation
+from llamactypes.engine.measures.metrics import Meter
+from llamactypes.engine.planning.deterministic import Turns
+from llamactypes.engine.planning.pace import Pace
+from llamactypes.engine.planning.plan import Admission, Event, Plan
+from llamactypes.engine.planning.reaction import Reaction
+from llamactypes.engine.planning.scheduler import Scheduler
+from llamactypes.engine.planning.sequence import Sequence
+from llamactypes.engine.prefixes.checkpoints import (
     Checkpoint,
     CheckpointPolicy,
     Checkpoints,
     newest,
 )
-from llamactypes.engine.config import EngineConfig, SlotState
-from llamactypes.engine.deterministic import Turns
-from llamactypes.engine.generation import Generation
-from llamactypes.engine.loader import LoadedModel
-from llamactypes.engine.metrics import Meter
-from llamactypes.engine.pace import Pace
-from llamactypes.engine.plan import Admission, Event, Plan
-from llamactypes.engine.prefix_cache import Slot
-from llamactypes.engine.reaction import Reaction
+from llamactypes.engine.prefixes.slots import Slot
+from llamactypes.engine.prefixes.state_cache import SavedState
 from llamactypes.engine.request import FinishReason
-from llamactypes.engine.scheduler import Scheduler
-from llamactypes.engine.sequence import Sequence
-from llamactypes.engine.state_cache import SavedState
+from llamactypes.engine.slot_orders import SlotOrders
 from llamactypes.errors import DecodeAborted, KVCacheFull, LlamaError
 from llamactypes.sampling import SamplerChain
 
@@ -80,6 +81,14 @@ class Core:
             logger.warning("this model's memory cannot be shifted: no context shift")
         self.interruptible: frozenset[int] = frozenset()
         """Ids of those for whose end the running decode is worth losing."""
+        self.orders = SlotOrders(
+            self.scheduler,
+            loaded.runner,
+            info.n_vocab,
+            self._make_room,
+            self._keep_whole,
+        )
+        """What is asked of slots between two requests."""
         self._memory = loaded.memory
         self._runner = loaded.runner
         self._meter = meter
@@ -142,10 +151,11 @@ class Core:
                 self.cancel(generation)
 
     def end_all(self, error: LlamaError) -> None:
-        """End every generation with `error`."""
+        """End every generation with `error`, and every order."""
         for sequence, _ in tuple(self._live.values()):
             self._post(self.scheduler.end(sequence, FinishReason.ERROR, error))
         self._deliver()
+        self.orders.fail_all(error)
 
     def step(self) -> None:
         """Admit, plan, decode, apply.
@@ -258,6 +268,11 @@ class Core:
         data = self._runner.save(slot.id)
         if data is not None:
             self.scheduler.state_cache.put(SavedState(tokens, data, checkpoints))
+
+    def _keep_whole(self, slot: Slot) -> None:
+        """Keep what an idle slot is about to lose, if that is worth it."""
+        if self.scheduler.is_worth_keeping(slot):
+            self._keep(slot, slot.tokens, slot.checkpoints)
 
     def _make_checkpoints(self, plan: Plan) -> None:
         for sequence in self.scheduler.due_checkpoints(plan):

@@ -14,7 +14,7 @@ from llamactypes.engine.embedder import Embedder
 from llamactypes.engine.embedding import EmbeddingResult, shaped
 from llamactypes.engine.embedding_job import EmbeddingJob
 from llamactypes.engine.embedding_queue import EmbeddingQueue, Pending, Piece
-from llamactypes.engine.metrics import Meter
+from llamactypes.engine.measures.metrics import Meter
 from llamactypes.errors import DecodeAborted, KVCacheFull, LlamaError
 
 __all__ = ("EmbeddingCore",)

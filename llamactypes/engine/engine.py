@@ -17,7 +17,9 @@ from collections import deque
 from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
+from llamactypes.engine.compute.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.config import (
     EngineConfig,
     EngineMetrics,
@@ -25,15 +27,15 @@ from llamactypes.engine.config import (
     SlotState,
 )
 from llamactypes.engine.core import Core
-from llamactypes.engine.deterministic import without_chance
 from llamactypes.engine.embedding import EmbeddingRequest
 from llamactypes.engine.embedding_core import EmbeddingCore
 from llamactypes.engine.embedding_job import EmbeddingJob
 from llamactypes.engine.generation import Generation
-from llamactypes.engine.loader import LoadedModel, Loader, load_model
-from llamactypes.engine.metrics import Meter
+from llamactypes.engine.measures.metrics import Meter
+from llamactypes.engine.planning.deterministic import without_chance
+from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.request import GenerationRequest
-from llamactypes.engine.sequence import Sequence
+from llamactypes.engine.slot_orders import SlotOrder
 from llamactypes.errors import (
     EngineError,
     EngineFailed,
@@ -101,6 +103,7 @@ class Engine:
         self._cancelled: deque[Generation] = deque()
         self._jobs: deque[EmbeddingJob] = deque()
         self._cancelled_jobs: deque[EmbeddingJob] = deque()
+        self._orders: deque[SlotOrder[Any]] = deque()
         self._ids = count()
         self._n_live = 0
         self._n_refused = 0
@@ -212,6 +215,23 @@ class Engine:
                 self._release(len(requests))
                 raise
             return self._post(requests, samplers)
+
+    def order(self, order: SlotOrder[Any]) -> None:
+        """Have something done with a slot as soon as it is idle; never blocks.
+
+        Raises:
+            EngineError: The engine is not ready, as `submit` says it.
+            ValueError: There is no such slot.
+        """
+        with self._gate:
+            if self.state is not EngineState.READY:
+                raise self._refusal()
+            if not 0 <= order.slot < self.config.n_slots:
+                raise ValueError(
+                    f"Invalid slot ID: the slots are 0 to {self.config.n_slots - 1}"
+                )
+            self._orders.append(order)
+        self._wake.set()
 
     def embed(self, request: EmbeddingRequest) -> EmbeddingJob:
         """Queue an embedding request.
@@ -453,6 +473,9 @@ class Engine:
                 core.add(*self._submitted.popleft())
             while self._cancelled:
                 core.cancel(self._cancelled.popleft())
+            while self._orders:
+                core.orders.add(self._orders.popleft())
+            core.orders.carry_out()
         now = time.monotonic()
         if core.has_work and now >= self._housekeeping_at:
             self._housekeeping_at = now + _HOUSEKEEPING_S

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from llamactypes.engine.timings import Progress, Timings
+from llamactypes.engine.measures.timings import Progress, Timings
 from llamactypes.errors import LlamaError
 from llamactypes.sampling_params import SamplingParams
 

@@ -11,8 +11,8 @@ from api.protocol.reply import ReplyFacts
 from api.streams.client import Client
 from api.streams.event_stream import EventStream
 from llamactypes.engine import EngineState
+from llamactypes.engine.measures.timings import Timings
 from llamactypes.engine.request import FinishReason, GenerationRequest
-from llamactypes.engine.timings import Timings
 from llamactypes.errors import (
     EngineFailed,
     EngineLoading,

@@ -1,7 +1,7 @@
 import pytest
 
+from llamactypes.engine.measures.timings import Timings
 from llamactypes.engine.request import FinishReason
-from llamactypes.engine.timings import Timings
 from tests.support.fake_engine import (
     BOS,
     EOS,

@@ -1,6 +1,6 @@
 import pytest
 
-from llamactypes.engine.timings import Timings
+from llamactypes.engine.measures.timings import Timings
 from tests.support.fake_engine import FakeEngine, delta, result, token_probs
 
 PATH = "/v1/completions"

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llamactypes.engine.checkpoints import (
+from llamactypes.engine.config import EngineConfig
+from llamactypes.engine.core import Core
+from llamactypes.engine.generation import Generation
+from llamactypes.engine.measures.metrics import Meter
+from llamactypes.engine.planning.sequence import Sequence
+from llamactypes.engine.prefixes.checkpoints import (
     Checkpoint,
     CheckpointPolicy,
     MemoryTraits,
     newest,
 )
-from llamactypes.engine.config import EngineConfig
-from llamactypes.engine.core import Core
-from llamactypes.engine.generation import Generation
-from llamactypes.engine.metrics import Meter
-from llamactypes.engine.sequence import Sequence
 from tests.support.builders import make_request, make_scheduler, make_sequence, step
 from tests.support.fake_memory import MemoryModel
 from tests.support.fake_model import FakeSampler

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamactypes.engine.chunk_reuse import Move, find_moves
+from llamactypes.engine.prefixes.chunk_reuse import Move, find_moves
 from tests.engine.test_prefix_equality import ask, running, words
 from tests.support.builders import make_scheduler, make_sequence, step
 

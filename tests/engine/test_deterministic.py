@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from llamactypes.engine import Engine, EngineConfig, GenerationRequest
-from llamactypes.engine.deterministic import Turns, without_chance
+from llamactypes.engine.planning.deterministic import Turns, without_chance
 from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
 from tests.support.builders import make_request, make_scheduler, make_sequence, step

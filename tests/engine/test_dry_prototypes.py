@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from llamactypes import Model, SamplerChain, SamplingError, SamplingParams
-from llamactypes.engine.dry_prototypes import DryPrototypes
+from llamactypes.engine.compute.dry_prototypes import DryPrototypes
 from tests.engine.test_engine_models import PROMPT, WAIT_S, ask, running
 
 DRY = SamplingParams(temperature=0.0, dry_multiplier=2.0, dry_allowed_length=1)

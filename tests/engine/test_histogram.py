@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from llamactypes.engine.histogram import Histogram
+from llamactypes.engine.measures.histogram import Histogram
 
 
 def test_histogram_counts_a_value_at_a_bound_below_it():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamactypes.engine.logprobs import best_tokens, log_total, top_logprobs
+from llamactypes.engine.compute.logprobs import best_tokens, log_total, top_logprobs
 
 logit = st.sampled_from([-math.inf, -3.0, -0.5, 0.0, 0.25, 1.0, 7.0])
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from llamactypes.engine.metrics import Meter
+from llamactypes.engine.measures.metrics import Meter
+from llamactypes.engine.planning.scheduler import Scheduler
+from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.request import FinishReason
-from llamactypes.engine.scheduler import Scheduler
-from llamactypes.engine.sequence import Sequence
 from tests.support.builders import make_scheduler, make_sequence, sample_all
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from llamactypes.engine.pace import Pace
+from llamactypes.engine.planning.pace import Pace
 from tests.support.builders import make_scheduler, make_sequence, step
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamactypes.engine.prefix_cache import SlotTable
-from llamactypes.engine.prefix_length import common_prefix_length
+from llamactypes.engine.prefixes.length import common_prefix_length
+from llamactypes.engine.prefixes.slots import SlotTable
 from tests.support.builders import make_sequence
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from llamactypes import Context, ContextParams, Model
 from llamactypes.batch import Batch
 from llamactypes.engine import Engine, EngineConfig, GenerationRequest
-from llamactypes.engine.plan import PromptProbs
+from llamactypes.engine.planning.plan import PromptProbs
 from llamactypes.engine.request import TokenProbs
 from llamactypes.errors import DecodeAborted, KVCacheFull
 from llamactypes.sampling_params import SamplingParams

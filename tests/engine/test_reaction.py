@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from llamactypes.engine.plan import Chunk, Plan
-from llamactypes.engine.reaction import Reaction
+from llamactypes.engine.planning.plan import Chunk, Plan
+from llamactypes.engine.planning.reaction import Reaction
 from tests.support.builders import make_sequence
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from llamactypes import Context, ContextParams, Model, SamplerChain
-from llamactypes.engine.plan import Chunk, Plan
-from llamactypes.engine.runner import LlamaRunner
+from llamactypes.engine.compute.runner import LlamaRunner
+from llamactypes.engine.planning.plan import Chunk, Plan
 from llamactypes.errors import DecodeAborted
 from llamactypes.sampling_params import SamplingParams
 from tests.support.builders import make_sequence

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from llamactypes.engine.planning.sequence import SequenceState
 from llamactypes.engine.request import FinishReason
-from llamactypes.engine.sequence import SequenceState
 from llamactypes.errors import KVCacheFull
 from tests.support.builders import make_scheduler, make_sequence, sample_all, step
 

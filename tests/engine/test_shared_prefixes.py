@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llamactypes.engine.state_cache import SavedState, StateCache
+from llamactypes.engine.prefixes.state_cache import SavedState, StateCache
 from tests.support.builders import make_scheduler, make_sequence, step
 
 PREFIX = tuple(range(1000, 1100))

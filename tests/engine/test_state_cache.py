@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from llamactypes.engine.state_cache import SavedState, StateCache
+from llamactypes.engine.prefixes.state_cache import SavedState, StateCache
 
 
 def test_state_that_a_longer_one_pushed_out_may_be_dropped():

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamactypes.engine.stop_strings import StopStrings
-from llamactypes.engine.text_stream import TextStream
+from llamactypes.engine.text.stop_strings import StopStrings
+from llamactypes.engine.text.text_stream import TextStream
 
 WORDS = st.lists(st.text(alphabet="ab歪", max_size=4), max_size=5)
 TEXT = st.text(alphabet="ab歪c", max_size=12)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llamactypes.engine.stop_strings import StopStrings
-from llamactypes.engine.text_stream import TextStream
+from llamactypes.engine.text.stop_strings import StopStrings
+from llamactypes.engine.text.text_stream import TextStream
 
 
 def feed_all(stream: TextStream, pieces: list[bytes]) -> list[str]:

@@ -10,9 +10,9 @@ import pytest
 
 from llamactypes import cpus, thread_cache
 from llamactypes.context import Context, ContextParams
-from llamactypes.engine import thread_choice
 from llamactypes.engine.config import EngineConfig
-from llamactypes.engine.thread_choice import choose_threads, warn_of_too_many
+from llamactypes.engine.threads import choice as thread_choice
+from llamactypes.engine.threads.choice import choose_threads, warn_of_too_many
 from llamactypes.model import Model
 from llamactypes.thread_cache import KnownThreads
 

@@ -11,11 +11,11 @@ import pytest
 from llamactypes.batch import Batch
 from llamactypes.context import Context, ContextParams
 from llamactypes.engine import Engine, GenerationRequest, thread_keeper
+from llamactypes.engine.compute.loader import load_model
 from llamactypes.engine.config import EngineConfig
-from llamactypes.engine.loader import load_model
-from llamactypes.engine.plan import Chunk, Plan
-from llamactypes.engine.thread_choice import ThreadChoice
-from llamactypes.engine.thread_keeper import ThreadKeeper
+from llamactypes.engine.planning.plan import Chunk, Plan
+from llamactypes.engine.threads.choice import ThreadChoice
+from llamactypes.engine.threads.keeper import ThreadKeeper
 from llamactypes.model import Model
 from llamactypes.sampling_params import SamplingParams
 
@@ -162,7 +162,7 @@ def test_cells_of_all_slots_count_in_one_buffer(tiny_model_path, is_unified, cel
 
 
 def test_model_and_sampling_threads_follow_a_change(tiny_model_path, monkeypatch):
-    monkeypatch.setattr("llamactypes.engine.runner.usable_cpus", lambda: 4)
+    monkeypatch.setattr("llamactypes.engine.compute.runner.usable_cpus", lambda: 4)
     path = str(tiny_model_path)
     config = EngineConfig(path, n_ctx=64, n_threads=3, warmup=False)
     loaded = load_model(config, lambda part: True)

@@ -6,8 +6,8 @@ import pytest
 
 from llamactypes.batch import Batch
 from llamactypes.context import Context, ContextParams
-from llamactypes.engine import thread_trials
-from llamactypes.engine.thread_trials import (
+from llamactypes.engine.threads import trials as thread_trials
+from llamactypes.engine.threads.trials import (
     candidates,
     chosen,
     decodes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llamactypes.engine.thread_watch import Slowness, StepUp, ThreadWatch, ladder
+from llamactypes.engine.threads.watch import Slowness, StepUp, ThreadWatch, ladder
 
 STEP_S = 0.01
 """A decode of one token with four threads and nobody else there."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from llamactypes.engine.tiles import chunk_length, whole_tiles
+from llamactypes.engine.planning.tiles import chunk_length, whole_tiles
 from tests.support.builders import make_scheduler, make_sequence, step
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from llamactypes.engine.timings import Timings
+from llamactypes.engine.measures.timings import Timings
 
 
 @pytest.mark.parametrize(

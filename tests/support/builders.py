@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from llamactypes.engine.plan import Plan, Sampled
+from llamactypes.engine.planning.plan import Plan, Sampled
+from llamactypes.engine.planning.scheduler import Scheduler
+from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.request import GenerationRequest
-from llamactypes.engine.scheduler import Scheduler
-from llamactypes.engine.sequence import Sequence
 
 __all__ = ("make_request", "make_scheduler", "make_sequence", "sample_all", "step")
 

@@ -20,6 +20,7 @@ from llamactypes.engine import (
     ModelInfo,
     SlotState,
 )
+from llamactypes.engine.measures.timings import Timings
 from llamactypes.engine.request import (
     Delta,
     FinishReason,
@@ -28,7 +29,6 @@ from llamactypes.engine.request import (
     Result,
     TokenProbs,
 )
-from llamactypes.engine.timings import Timings
 from llamactypes.errors import (
     EngineLoading,
     EngineStopped,

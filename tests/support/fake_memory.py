@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from llamactypes.engine.checkpoints import Checkpoint, MemoryTraits
-from llamactypes.engine.chunk_reuse import Move
-from llamactypes.engine.plan import Plan, Sampled
+from llamactypes.engine.planning.plan import Plan, Sampled
+from llamactypes.engine.prefixes.checkpoints import Checkpoint, MemoryTraits
+from llamactypes.engine.prefixes.chunk_reuse import Move
 from llamactypes.errors import DecodeAborted, KVCacheFull
 from tests.support.fake_model import FakeModel, FakeRunner
 

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from llamactypes.engine.checkpoints import MemoryTraits
-from llamactypes.engine.chunk_reuse import Move
 from llamactypes.engine.config import EngineConfig, ModelInfo
-from llamactypes.engine.plan import Plan, PromptProbs, Sampled, Shift
+from llamactypes.engine.planning.plan import Plan, PromptProbs, Sampled, Shift
+from llamactypes.engine.prefixes.checkpoints import MemoryTraits
+from llamactypes.engine.prefixes.chunk_reuse import Move
 from llamactypes.engine.request import TokenProbs
 from llamactypes.errors import LlamaError, ModelLoadCancelled
 

@@ -1,0 +1,1 @@
+"""From a configuration to a context, and plans carried out on it."""

@@ -1,0 +1,1 @@
+"""Who is computed next, and how much of it: plain values in, plans out. Pure."""

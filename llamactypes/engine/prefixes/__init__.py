@@ -1,0 +1,1 @@
+"""What need not be computed because somebody has computed it. Pure."""

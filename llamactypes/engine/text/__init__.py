@@ -1,0 +1,1 @@
+"""From pieces of tokens to text. Pure."""

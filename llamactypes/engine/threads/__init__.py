@@ -1,0 +1,1 @@
+"""How many threads compute: chosen at start, adapted later."""
