@@ -205,7 +205,7 @@ class ResponseWriter:
     def _end(self, status: str) -> list[Event]:
         """Close what is open and take the last state."""
         self.status = status
-        if status in ("completed", "incomplete"):
+        if status == "completed":
             self._completed_at = int(time.time())
         events = self._close() if self._message is not None else []
         return [*events, self._lifecycle(_LAST_EVENT[status])]

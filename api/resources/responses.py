@@ -56,7 +56,7 @@ class _Asking(Generating):
                 "until it has ended.",
                 "previous_response_id",
             )
-        return stored.turn
+        return stored.ended_turn()
 
 
 class CreateResponse(_Asking):
@@ -80,6 +80,7 @@ class CreateResponse(_Asking):
         facts = replace(facts, prompts=(prompt,))
         client = Client(req.env)
         generation = self._submit(owner, facts)
+        client.watch([generation])
         try:
             run = self._run(generation, request, facts, is_kept)
             stored = StoredResponse(owner, run, turn, request.is_background)
@@ -145,8 +146,9 @@ class CreateResponse(_Asking):
         client: Client,
     ) -> None:
         """Answer that it is being made; its events may be followed at once."""
-        stored.run.follow(self._context.settings.background_timeout_s)
+        # In this order: a response must be there to be settled.
         self._context.responses.add(stored)
+        stored.run.follow(self._context.settings.background_timeout_s)
         if facts.options.stream:
             send_events(resp, _body(stored.run, facts, client))
         else:

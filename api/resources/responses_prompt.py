@@ -81,3 +81,7 @@ def responses_errors() -> Iterator[None]:
         ) from error
     except (MessageError, TemplateError) as error:
         raise InvalidRequest(str(error), "input") from error
+    except InvalidRequest as error:
+        if not (error.param or "").startswith("messages"):
+            raise
+        raise InvalidRequest(error.message, "input") from error

@@ -83,6 +83,12 @@ class StoredResponse:
         """Whether it is still being made."""
         return not self.run.is_ended and self.run.generation.result is None
 
+    def ended_turn(self) -> Turn:
+        """Return the turn of a response that has ended, its answer included."""
+        if not self.turn.output:  # `ResponseStore.settle` may be about to do it
+            self.turn.output = self.run.output
+        return self.turn
+
 
 class ResponseStore:
     """All kept responses, in memory. Any thread.

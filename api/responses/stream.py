@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from api import sse
+from api.exchange import End
 from api.responses.run import ResponseRun
 from api.streams.client import WAIT_SLICE_S, Client
 
@@ -39,6 +40,7 @@ class ResponseStream:
     def __next__(self) -> bytes:
         while not self._is_ended:
             if self._client.is_gone():
+                self._client.note_end(End.CLIENT_GONE)
                 self.close()
                 break
             piece = self._next_piece()
@@ -56,7 +58,10 @@ class ResponseStream:
         """Return what is new, a ping when it is time for one, or nothing."""
         events, is_last = self._run.read(self._next, WAIT_SLICE_S)
         self._next += len(events)
-        self._is_ended |= is_last
+        if is_last:
+            self._is_ended = True
+            if self._run.error is not None:
+                self._client.note_end(End.ERROR)
         return b"".join(events) or self._ping()
 
     def _ping(self) -> bytes:
