@@ -12,7 +12,7 @@ from api.errors import install_error_handlers
 from api.middleware import install
 from api.observed_app import ObservedApp
 from api.resources.generate import ChatCompletion, NativeCompletion, TextCompletion
-from api.resources.info import Front, Health, Models, Props, Slots
+from api.resources.info import Front, Health, Models, Props
 from api.resources.kept_responses import (
     CancelResponse,
     KeptResponse,
@@ -21,6 +21,7 @@ from api.resources.kept_responses import (
 from api.resources.messages import CountMessageTokens, Messages
 from api.resources.metrics import Metrics
 from api.resources.responses import CountResponseTokens, CreateResponse
+from api.resources.slots import SlotActions, Slots
 from api.resources.text import ApplyTemplate, Detokenize, Tokenize
 from api.settings import Settings
 from api.traffic import Traffic
@@ -39,6 +40,7 @@ _ROUTES = (
     (Models, ("/v1/models", "/models")),
     (Props, ("/props",)),
     (Slots, ("/slots",)),
+    (SlotActions, ("/slots/{slot_id}",)),
     (Metrics, ("/metrics",)),
     (Tokenize, ("/tokenize",)),
     (Detokenize, ("/detokenize",)),

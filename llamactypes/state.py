@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from llamactypes.context import Context
 
 __all__ = (
+    "restore_leading_sequence",
     "restore_sequence",
     "restore_sequence_file",
     "save_sequence",
@@ -27,9 +28,7 @@ __all__ = (
 )
 
 
-def save_sequence(
-    context: Context, seq_id: int, *, partial: bool = False
-) -> bytearray:
+def save_sequence(context: Context, seq_id: int, *, partial: bool = False) -> bytearray:
     """Return the state of a sequence. The context's owning thread calls this.
 
     Args:
@@ -84,19 +83,43 @@ def restore_sequence(
 
     C: llama.h `llama_state_seq_set_data_ext`.
     """
+    read = _restore(context, seq_id, data, 0, _flags(partial))
+    if read != len(data):
+        context.memory.seq_rm(seq_id)
+        raise StateError(
+            f"sequence {seq_id} cannot be restored: its state ends after {read} of "
+            f"{len(data)} bytes"
+        )
+
+
+def restore_leading_sequence(
+    context: Context, seq_id: int, data: bytearray, start: int
+) -> int:
+    """Replace a sequence by the state that begins at `start`; return its length.
+
+    Something else may follow it. Errors as `restore_sequence`.
+    """
+    return _restore(context, seq_id, data, start, 0)
+
+
+def _restore(
+    context: Context, seq_id: int, data: bytes | bytearray, start: int, flags: int
+) -> int:
+    """Return how many bytes the library has read."""
     _check(context, seq_id)
     with (
         _native_log.collect_problems() as problems,
         _native_log.expecting_problems(_always),  # they go into the exception
     ):
-        read = C.llama_state_seq_set_data_ext(
-            context.raw, _pointer(data), len(data), seq_id, _flags(partial)
+        read: int = C.llama_state_seq_set_data_ext(
+            context.raw, _pointer(data, start), len(data) - start, seq_id, flags
         )
-    if read != len(data) or not read:
+    if not read:
         context.memory.seq_rm(seq_id)
         raise StateError(
             f"sequence {seq_id} cannot be restored: {_native_log.reason(problems)}"
         )
+    return read
 
 
 def save_sequence_file(
@@ -170,10 +193,13 @@ def _flags(partial: bool) -> int:
     return int(C.LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY) if partial else 0
 
 
-def _pointer(data: bytes | bytearray) -> Any:
-    """Return the address of `data`'s own bytes, as the library takes it."""
+def _pointer(data: bytes | bytearray, start: int = 0) -> Any:
+    """Return the address of `data`'s own bytes, as the library takes it.
+
+    From `start` on: in a ``bytearray`` only.
+    """
     if isinstance(data, bytearray):
-        return (ctypes.c_uint8 * len(data)).from_buffer(data)
+        return (ctypes.c_uint8 * (len(data) - start)).from_buffer(data, start)
     return ctypes.cast(ctypes.c_char_p(data), ctypes.POINTER(ctypes.c_uint8))
 
 

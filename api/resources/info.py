@@ -1,4 +1,4 @@
-"""Facts about the server: health, models, props, slots, the front page."""
+"""Facts about the server: health, models, props, the front page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import falcon
 from api.protocol.invalid import InvalidRequest
 from api.protocol.options import read_options
 from api.resources.base import Resource, send_json
-from api.resources.facts import models_reply, props_reply, slot_object
-from llamactypes.errors import EngineStopped
+from api.resources.facts import models_reply, props_reply
 
-__all__ = ("Front", "Health", "Models", "Props", "Slots")
+__all__ = ("Front", "Health", "Models", "Props")
 
 
 class Front(Resource):
@@ -100,23 +99,3 @@ class Props(Resource):
                 kind="not_supported_error",
             )
         send_json(resp, {"success": True})
-
-
-class Slots(Resource):
-    """``GET /slots``."""
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Show what each slot does."""
-        if not self._context.settings.slots:
-            raise InvalidRequest(
-                "This server does not support slots endpoint. Start it with `--slots`",
-                status=501,
-                kind="not_supported_error",
-            )
-        states = self._context.engine.slots()
-        is_busy = all(state.is_processing for state in states)
-        if req.get_param("fail_on_no_slot") and is_busy:
-            raise EngineStopped("no slot available")
-        send_json(resp, [slot_object(state) for state in states])
-
-    on_head = on_get

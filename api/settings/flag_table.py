@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from api.settings.flag_kinds import REASONING
 from api.settings.flag_table_context import CONTEXT_FLAGS
+from api.settings.flag_table_embedding import EMBEDDING_FLAGS
 from api.settings.flag_table_model import DEVICE_FLAGS, MODEL_FLAGS
 from api.settings.flag_table_sampling import GENERATION_FLAGS, SAMPLING_FLAGS
 from api.settings.flags import (
     FILE_LINES,
     FILE_TEXT,
+    FOLDER,
     JSON_OBJECT,
     SIZE,
     TEXT,
@@ -341,6 +343,15 @@ _SERVER = section(
         negative=("--no-slots",),
         commands=_SERVE,
     ),
+    valued(
+        "--slot-save-path",
+        "slot_save_path",
+        FOLDER,
+        "PATH",
+        "Folder for POST /slots/{id}?action=save, restore, erase; not given: refuse.",
+        "LLAMA_ARG_SLOT_SAVE_PATH",
+        commands=_SERVE,
+    ),
     switch(
         "--props",
         "props",
@@ -466,6 +477,7 @@ FLAGS = (
     *CONTEXT_FLAGS,
     *GENERATION_FLAGS,
     *SAMPLING_FLAGS,
+    *EMBEDDING_FLAGS,
     *_CHAT,
     *_SERVER,
     *_LOGGING,

@@ -26,6 +26,7 @@ __all__ = (
     "TEXT_LIST",
     "FILE_TEXT",
     "FILE_LINES",
+    "FOLDER",
     "JSON_OBJECT",
     "SIZE",
     "choice",
@@ -202,6 +203,12 @@ def _file_text(path: str) -> str:
     return Path(path).read_text("utf-8")
 
 
+def _folder(path: str) -> str:
+    if not Path(path).is_dir():
+        raise ValueError(path)
+    return path
+
+
 def _file_lines(path: str) -> tuple[str, ...]:
     lines = (line.strip() for line in _file_text(path).splitlines())
     return tuple(line for line in lines if line and not line.startswith("#"))
@@ -227,6 +234,7 @@ TEXT_ITEM = Kind(lambda text: (text,), "text")
 """One text of a setting that holds several."""
 TEXT_LIST = Kind(_split, "a comma-separated list")
 FILE_TEXT = Kind(_file_text, "a readable file with UTF-8 text")
+FOLDER = Kind(_folder, "a folder that is there")
 FILE_LINES = Kind(_file_lines, "a readable file with one entry on each line")
 JSON_OBJECT = Kind(_json_object, "a JSON object")
 SIZE = Kind(_size, "a number of bytes, or one with K, M or G")

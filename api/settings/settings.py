@@ -57,6 +57,10 @@ class Settings:
     cache_prompt: bool = True
     n_cache_reuse: int = 0
 
+    # -- embeddings and infill --
+    embd_normalize: int = 2
+    spm_infill: bool = False
+
     # -- chat --
     jinja: bool = True
     chat_template: str | None = None
@@ -100,6 +104,7 @@ class Settings:
     cors_headers: str = "*"
     cors_credentials: bool = False
     slots: bool = True
+    slot_save_path: str | None = None
     props: bool = False
     metrics: bool = False
     ui: bool = False
@@ -202,6 +207,11 @@ class Settings:
             engine = engine.resolved()
         except ContextError as error:
             raise SettingsError(str(error)) from None
+        if engine.deterministic and self.slot_save_path is not None:
+            raise SettingsError(
+                "--deterministic cannot restore slots: what a file holds was computed "
+                "in other company; leave out --slot-save-path"
+            )
         workers = _n_workers(self, engine.n_slots)
         room = workers - _SPARE_THREADS - engine.n_slots
         queue = room if self.queue_size < 0 else min(self.queue_size, room)

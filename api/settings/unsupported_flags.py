@@ -183,28 +183,6 @@ GROUPS = (
         """,
     ),
     _refused(
-        "only text generation is served; llama-server has embeddings and rerank",
-        """
-        --embedding --embeddings LLAMA_ARG_EMBEDDINGS
-        --rerank --reranking LLAMA_ARG_RERANKING
-        --pooling TYPE LLAMA_ARG_POOLING
-        --embd-normalize N
-        """,
-    ),
-    _refused(
-        "there is no /infill; write the model's fill-in-the-middle tokens into the "
-        "prompt of /completion",
-        """
-        --spm-infill
-        """,
-    ),
-    _refused(
-        "slots are not written to files; conversations are kept in RAM (--cache-ram)",
-        """
-        --slot-save-path PATH LLAMA_ARG_SLOT_SAVE_PATH
-        """,
-    ),
-    _refused(
         "the server runs no tools; run them in the client",
         """
         --tools TOOLS LLAMA_ARG_TOOLS

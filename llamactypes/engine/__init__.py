@@ -20,6 +20,13 @@ from llamactypes.engine.request import (
     Timings,
     TokenProbs,
 )
+from llamactypes.engine.slot_files import SlotFiles
+from llamactypes.engine.slot_orders import (
+    SlotOrder,
+    erase_slot,
+    restore_slot,
+    save_slot,
+)
 from llamactypes.vocab import Vocab as Vocabulary
 
 __all__ = (
@@ -41,5 +48,10 @@ __all__ = (
     "TokenProbs",
     "ModelInfo",
     "SlotState",
+    "SlotFiles",
+    "SlotOrder",
+    "save_slot",
+    "restore_slot",
+    "erase_slot",
     "Vocabulary",
 )

@@ -18,6 +18,7 @@ from llamactypes.engine import (
     EngineState,
     Generation,
     ModelInfo,
+    SlotOrder,
     SlotState,
 )
 from llamactypes.engine.measures.timings import Timings
@@ -202,6 +203,9 @@ class FakeEngine:
         self.refusal: Exception | None = None
         self.slot_states = [SlotState(i, 256, False) for i in range(self.info.n_slots)]
         self.engine_metrics = EngineMetrics()
+        self.orders: list[SlotOrder[Any]] = []
+        self.answer: Callable[[SlotOrder[Any]], None] | None = None
+        """What answers orders; None: nobody does."""
         self.rendered: list[tuple[str, list[tuple[str, str]]]] = []
         self._script = script or (lambda request: _scripted(text, request))
         self._is_manual = is_manual
@@ -215,6 +219,15 @@ class FakeEngine:
     def submit_many(self, requests: Sequence[GenerationRequest]) -> list[Generation]:
         self._refuse(requests)
         return [self._start(request) for request in requests]
+
+    def order(self, order: SlotOrder[Any]) -> None:
+        """Note the order, and let the test answer it."""
+        if order.slot >= len(self.slot_states):
+            raise ValueError("Invalid slot ID: the slots are 0 to 1")
+        self.orders.append(order)
+        if self.answer is not None:
+            order.done.set_running_or_notify_cancel()
+            self.answer(order)
 
     def slots(self) -> list[SlotState]:
         return self.slot_states
