@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from typing import ClassVar, TextIO
 
@@ -113,7 +114,7 @@ def _formatter(settings: Settings, *, colored: bool) -> logging.Formatter:
 def _stderr_handler(settings: Settings) -> logging.Handler:
     handler = logging.StreamHandler(sys.stderr)
     colored = settings.log_colors == "on" or (
-        settings.log_colors == "auto" and _is_terminal(sys.stderr)
+        settings.log_colors == "auto" and _takes_colors(sys.stderr)
     )
     handler.setFormatter(_formatter(settings, colored=colored))
     return handler
@@ -128,5 +129,7 @@ def _file_handler(settings: Settings, path: str) -> logging.Handler:
     return handler
 
 
-def _is_terminal(stream: TextIO) -> bool:
-    return stream.isatty()
+def _takes_colors(stream: TextIO) -> bool:
+    """Whether it is a terminal that wants colours; NO_COLOR says that none does."""
+    wants_none = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return stream.isatty() and not wants_none

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 from collections.abc import Iterator
@@ -115,3 +116,34 @@ def test_json_line_holds_the_traceback(tmp_path: Path) -> None:
 def test_requests_to_the_hub_are_logged_at_level_five_only() -> None:
     set_up("-lv 4")
     assert not logging.getLogger("httpx2").isEnabledFor(logging.INFO)
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "is_colored"),
+    [
+        ("", {}, True),
+        ("", {"NO_COLOR": "1"}, False),
+        ("", {"TERM": "dumb"}, False),
+        ("--log-colors on", {"NO_COLOR": "1"}, True),
+        ("--log-colors off", {}, False),
+    ],
+)
+def test_terminal_gets_colors_unless_somebody_wants_none(
+    words: str,
+    environment: dict[str, str],
+    is_colored: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    set_up(words)
+    logging.getLogger("x").warning("look")
+    assert ("\033[33mlook" in terminal.getvalue()) == is_colored
