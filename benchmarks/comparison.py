@@ -48,7 +48,13 @@ def run(plan: Plan, scenario: Scenario, peer: Peer | None) -> list[Round]:
         RuntimeError: A server ended at its start, or its replies are no answers.
         TimeoutError: A server did not become ready.
     """
-    shape = Shape(plan.model, plan.threads, scenario.n_slots, scenario.n_ctx)
+    shape = Shape(
+        plan.model,
+        plan.threads,
+        scenario.n_slots,
+        scenario.n_ctx,
+        keeps_prompts=not scenario.weighs_memory,
+    )
     pair: list[Contender] = [ours(shape, peer.library if peer else None)]
     if peer:
         pair.append(peer.make(shape))

@@ -36,10 +36,14 @@ class Shape:
     n_slots: int
     n_ctx: int
     """Tokens of all slots together."""
+    keeps_prompts: bool = True
+    """Prompts whose slot is taken go to RAM, as by default: not where memory is
+    weighed, for they are a KV cache, too."""
 
     def flags(self) -> list[str]:
         """Return llama-server's flags."""
         flags = f"-c {self.n_ctx} -np {self.n_slots} -t {self.threads}"
+        flags += "" if self.keeps_prompts else " --cache-ram 0"
         return ["-m", str(self.model), *flags.split(), "-tb", str(self.threads)]
 
 
