@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ class RawDecode:
 
     def command(self, n_prompt: int, n_tokens: int, n_sequences: int) -> list[str]:
         """Return the command for this work, of which the first token is prompt's."""
-        flags = self._shape.flags()
+        flags = replace(self._shape, keeps_prompts=True).flags()  # there is no cache
         slots = flags.index("-np")
         del flags[slots : slots + 2]  # it takes the sequences from -npl
         work = f"-npp {n_prompt} -ntg {n_tokens - 1} -npl {n_sequences}"

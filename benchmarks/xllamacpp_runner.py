@@ -20,6 +20,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("-np", dest="n_slots", type=int, required=True)
     parser.add_argument("-t", dest="n_threads", type=int, required=True)
     parser.add_argument("-tb", dest="n_threads_batch", type=int, required=True)
+    parser.add_argument("--cache-ram", dest="cache_ram_mib", type=int)
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
     return parser.parse_args(arguments)
@@ -32,6 +33,8 @@ def fill(params: Any, options: argparse.Namespace) -> None:
     params.n_parallel = options.n_slots
     params.cpuparams.n_threads = options.n_threads
     params.cpuparams_batch.n_threads = options.n_threads_batch
+    if options.cache_ram_mib is not None:
+        params.cache_ram_mib = options.cache_ram_mib
     params.hostnames = [options.host]
     params.port = options.port
     params.use_jinja = True
