@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from llamactypes import _native_log
 from llamactypes import bindings as C  # noqa: N812
 from llamactypes.bindings import _backends, _loader
+from llamactypes.errors import LibraryError
 
 if TYPE_CHECKING:
     from llamactypes._handle import NativeObject
@@ -33,6 +34,7 @@ __all__ = (
     "start_backend",
     "supports_gpu_offload",
     "system_info",
+    "use_numa",
 )
 
 logger = logging.getLogger("llamactypes.objects")
@@ -45,6 +47,13 @@ _DEVICE_KINDS = {
 }
 
 
+_NUMA = {
+    "distribute": C.GGML_NUMA_STRATEGY_DISTRIBUTE,
+    "isolate": C.GGML_NUMA_STRATEGY_ISOLATE,
+    "numactl": C.GGML_NUMA_STRATEGY_NUMACTL,
+}
+
+
 class _State:
     """What this process has started; the lock makes one start at a time."""
 
@@ -52,6 +61,7 @@ class _State:
         self.lock = allocate_lock()
         self.is_started = False
         self.has_backends = False
+        self.numa: str | None = None
         self.n_users = 0
         self.models: weakref.WeakSet[NativeObject[Any]] = weakref.WeakSet()
 
@@ -99,6 +109,33 @@ def _load_backends(loaded: _loader.LoadedLibrary) -> None:
     _backends.load_backends(loaded)
     _state.has_backends = True
     atexit.register(_at_exit)
+
+
+def use_numa(strategy: str) -> None:
+    """Place compute threads on NUMA nodes from now on; once in a process.
+
+    Args:
+        strategy: "distribute" over all nodes, "isolate" on the current one, or as
+            "numactl" says. On a machine with one node nothing changes.
+
+    Raises:
+        LibraryError: There is no such strategy, or another one was chosen before.
+
+    C: llama.h `llama_numa_init`.
+    """
+    if strategy not in _NUMA:
+        known = ", ".join(_NUMA)
+        raise LibraryError(f"NUMA strategy {strategy!r} is unknown; use {known}")
+    start_backend()
+    with _state.lock:
+        if _state.numa not in (None, strategy):
+            raise LibraryError(
+                f"NUMA strategy {strategy} cannot follow {_state.numa}: the library "
+                "takes one in a process"
+            )
+        if _state.numa is None:
+            C.llama_numa_init(_NUMA[strategy])
+            _state.numa = strategy
 
 
 def free_backend() -> None:

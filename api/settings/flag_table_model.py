@@ -233,6 +233,15 @@ DEVICE_FLAGS = section(
         "LLAMA_ARG_THREADS_BATCH",
     ),
     valued(
+        "--numa",
+        "engine.numa",
+        choice("distribute", "isolate", "numactl"),
+        "TYPE",
+        "Where compute threads go on a machine with several NUMA nodes: distribute "
+        "over all, isolate on the current one, or as numactl says.",
+        "LLAMA_ARG_NUMA",
+    ),
+    valued(
         "-dev --device",
         "engine.devices",
         TEXT_LIST,

@@ -286,8 +286,8 @@ GROUPS = (
     ),
     # -- the machine -------------------------------------------------------------------
     _accepted(
-        "the system places threads; choose their number with --threads, or start under "
-        "taskset, nice or numactl",
+        "the system places threads; choose their number with --threads, or start "
+        "under taskset or nice",
         """
         -C --cpu-mask MASK
         -Cr --cpu-range RANGE
@@ -299,7 +299,6 @@ GROUPS = (
         --cpu-strict-batch N =0
         --prio-batch N =0
         --poll-batch N
-        --numa TYPE LLAMA_ARG_NUMA
         """,
     ),
     _accepted(

@@ -28,6 +28,8 @@ class EngineConfig:
     main_gpu: int = 0
     tensor_split: tuple[float, ...] = ()
     devices: tuple[str, ...] = ()
+    numa: str | None = None
+    """"distribute", "isolate" or "numactl": where threads go; None: anywhere."""
     use_mmap: bool = True
     use_mlock: bool = False
     check_tensors: bool = False

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from llamactypes import LibraryError, cpus, devices, runtime
+from tests.support.loading import run_python
 from tests.support.models import ROOT
 
 
@@ -76,3 +77,23 @@ def test_the_bare_import_is_light() -> None:
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+_NUMA = """
+import sys
+from llamactypes import runtime
+from llamactypes.errors import LibraryError
+runtime.use_numa("distribute")
+runtime.use_numa("distribute")
+for strategy in ("isolate", "mirror"):
+    try:
+        runtime.use_numa(strategy)
+    except LibraryError as error:
+        print(error)
+"""
+
+
+def test_numa_strategy_is_chosen_once_in_a_process() -> None:
+    ended = run_python(_NUMA)
+    assert "strategy isolate cannot follow distribute" in ended.stdout
+    assert "'mirror' is unknown; use distribute, isolate, numactl" in ended.stdout

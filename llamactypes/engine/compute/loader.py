@@ -87,6 +87,8 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
     with ExitStack() as undo:
         runtime.acquire_backend(config.library)
         undo.callback(runtime.release_backend)
+        if config.numa is not None:
+            runtime.use_numa(config.numa)
         model = Model(config.model_path, _model_params(config), progress=progress)
         undo.callback(model.close)
         context = Context(model, _context_params(config))
