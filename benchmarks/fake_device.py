@@ -155,6 +155,7 @@ class FakeLoaded:
         self.runner = LlamaRunner(context, vocab)
         self.n_batch = context.n_batch
         self.memory = MemoryTraits()
+        self.embedder = None
         self.n_ctx_slot = n_ctx_slot
         self.info: ModelInfo
 
