@@ -169,12 +169,13 @@ class ResponseRun:
         ).start()
 
     def _follow(self, patience_s: float) -> None:
+        step_s = min(_FOLLOW_STEP_S, patience_s) if patience_s else _FOLLOW_STEP_S
         while not self.is_ended:
             if not self.generation.is_started:
-                self.generation.wait_started(_FOLLOW_STEP_S)
+                self.generation.wait_started(step_s)
                 self.pull(0.0)
             else:
-                self.pull(_FOLLOW_STEP_S)
+                self.pull(step_s)
             if 0 < patience_s < time.monotonic() - self._looked_at:
                 self.expire(patience_s)
 

@@ -97,7 +97,7 @@ class Settings:
     """0: no limit."""
     responses_skip_tools: bool = False
     """Leave out tools that are no functions, instead of refusing the request."""
-    background_timeout_s: int = 600
+    background_timeout_s: float = 600.0
     """A background response nobody asks for ends after this; 0: never."""
     cors_origins: str = "*"
     cors_methods: str = "GET, POST, DELETE, OPTIONS"
