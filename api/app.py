@@ -11,7 +11,10 @@ from api.context import ServingContext
 from api.errors import install_error_handlers
 from api.middleware import install
 from api.observed_app import ObservedApp
+from api.resources.counting import CountChatTokens, CountCompletionTokens
+from api.resources.embed import NativeEmbeddings, OpenAIEmbeddings, Rerank
 from api.resources.generate import ChatCompletion, NativeCompletion, TextCompletion
+from api.resources.infill import InfillCompletion
 from api.resources.info import Front, Health, Models, Props
 from api.resources.kept_responses import (
     CancelResponse,
@@ -28,6 +31,10 @@ from api.traffic import Traffic
 from llamactypes.engine import Engine
 
 __all__ = ("create_app",)
+
+
+def _counting(*paths: str) -> tuple[str, ...]:
+    return tuple(f"{path}/input_tokens" for path in paths)
 
 
 def _responses(path: str) -> tuple[str, str]:
@@ -48,6 +55,12 @@ _ROUTES = (
     (ChatCompletion, ("/v1/chat/completions", "/chat/completions")),
     (TextCompletion, ("/v1/completions",)),
     (NativeCompletion, ("/completion", "/completions")),
+    (InfillCompletion, ("/infill",)),
+    (CountChatTokens, _counting("/v1/chat/completions", "/chat/completions")),
+    (CountCompletionTokens, _counting("/v1/completions")),
+    (NativeEmbeddings, ("/embedding", "/embeddings")),
+    (OpenAIEmbeddings, ("/v1/embeddings",)),
+    (Rerank, ("/v1/rerank", "/v1/reranking", "/rerank", "/reranking")),
     (Messages, ("/v1/messages",)),
     (CountMessageTokens, ("/v1/messages/count_tokens",)),
     (CreateResponse, ("/v1/responses", "/responses")),

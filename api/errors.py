@@ -27,7 +27,10 @@ from llamactypes.errors import (
     EngineLoading,
     EngineOverloaded,
     EngineStopped,
+    InputTooLarge,
     KVCacheFull,
+    NotFinite,
+    NotServed,
     PromptTooLong,
     SamplingError,
     TemplateError,
@@ -180,6 +183,14 @@ def _context_length(error: Any) -> ErrorReply:
     return replace(reply, extra={**reply.extra, **extra})
 
 
+def _too_large(error: Any) -> ErrorReply:
+    return ErrorReply(400, str(error), extra={"param": "input"})
+
+
+def _not_served(error: Any) -> ErrorReply:
+    return ErrorReply(501, str(error), "not_supported_error")
+
+
 def _overloaded(error: Any) -> ErrorReply:
     wait_s = str(max(1, math.ceil(error.retry_after_s)))
     return ErrorReply(429, str(error), headers={"Retry-After": wait_s})
@@ -222,6 +233,9 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
     (NotAuthorized, _unauthorized),
     (ContextLengthExceeded, _context_length),
     (PromptTooLong, _too_long),
+    (InputTooLarge, _too_large),
+    (NotServed, _not_served),
+    (NotFinite, _failed),
     (MessagesOverloaded, _messages_overloaded),
     (EngineOverloaded, _overloaded),
     (KeyBusy, _overloaded),

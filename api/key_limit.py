@@ -5,15 +5,25 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 from weakref import WeakSet
 
 from api.errors import KeyBusy
 from api.protocol.invalid import InvalidRequest
-from llamactypes.engine import Generation, GenerationRequest
 
-__all__ = ("KeyLimit",)
+__all__ = ("KeyLimit", "Live")
 
-_Submit = Callable[[Sequence[GenerationRequest]], list[Generation]]
+
+class Live(Protocol):
+    """What the engine works at: a generation, or an embedding job."""
+
+    @property
+    def result(self) -> object | None:
+        """None until it ended."""
+
+
+_Request = TypeVar("_Request")
+_Live = TypeVar("_Live", bound=Live)
 
 
 class KeyLimit:
@@ -34,13 +44,16 @@ class KeyLimit:
         self._limit = limit
         self._retry_after_s = retry_after_s
         self._lock = threading.Lock()
-        self._generations: defaultdict[int, WeakSet[Generation]] = defaultdict(WeakSet)
+        self._generations: defaultdict[int, WeakSet[Live]] = defaultdict(WeakSet)
         self._promised: Counter[int] = Counter()
         """Generations that are being submitted just now."""
 
     def submit(
-        self, key: int | None, requests: Sequence[GenerationRequest], submit: _Submit
-    ) -> list[Generation]:
+        self,
+        key: int | None,
+        requests: Sequence[_Request],
+        submit: Callable[[Sequence[_Request]], list[_Live]],
+    ) -> list[_Live]:
         """Return ``submit(requests)`` if `key` may have so many more.
 
         Raises:
@@ -51,7 +64,7 @@ class KeyLimit:
             return submit(requests)
         n = len(requests)
         self._promise(key, n)
-        generations: list[Generation] = []
+        generations: list[_Live] = []
         try:
             generations = submit(requests)
         finally:

@@ -23,8 +23,9 @@ class BoundedVocab:
         self._vocab = vocab
         self._n_ctx = n_ctx
         self.n_tokens = vocab.n_tokens
-        self.bos, self.eos = vocab.bos, vocab.eos
+        self.bos, self.eos, self.sep = vocab.bos, vocab.eos, vocab.sep
         self.add_bos, self.add_eos = vocab.add_bos, vocab.add_eos
+        self.add_sep = vocab.add_sep
 
     def tokenize(
         self, text: str, *, add_special: bool = False, parse_special: bool = True

@@ -30,6 +30,7 @@ __all__ = (
     "EngineError",
     "PromptTooLong",
     "InputTooLarge",
+    "NotFinite",
     "NotServed",
     "EngineOverloaded",
     "EngineLoading",
@@ -184,6 +185,10 @@ class InputTooLarge(EngineError):
         )
         self.n_tokens = n_tokens
         self.n_ubatch = n_ubatch
+
+
+class NotFinite(EngineError):
+    """The model computed numbers that are none."""
 
 
 class NotServed(EngineError):

@@ -13,6 +13,8 @@ __all__ = (
     "PromptVocab",
     "detokenize",
     "given_prompts",
+    "is_token",
+    "prompt_tokens",
     "read_prompts",
     "tokenize_mixed",
     "with_bos",
@@ -50,7 +52,7 @@ def read_prompts(body: Body, vocab: PromptVocab) -> list[tuple[int, ...]]:
     Raises:
         InvalidRequest: ``prompt`` is absent, empty or of no known shape.
     """
-    return [_tokens_of(prompt, vocab) for prompt in given_prompts(body)]
+    return [prompt_tokens(prompt, vocab) for prompt in given_prompts(body)]
 
 
 def given_prompts(body: Body) -> list[Any]:
@@ -62,7 +64,7 @@ def given_prompts(body: Body) -> list[Any]:
     prompt = body.get("prompt")
     if prompt is None:
         raise InvalidRequest('"prompt" is required', "prompt")
-    if not isinstance(prompt, list) or any(_is_token(item) for item in prompt):
+    if not isinstance(prompt, list) or any(is_token(item) for item in prompt):
         return [prompt]
     if not prompt:
         raise InvalidRequest('"prompt" must not be empty', "prompt")
@@ -110,7 +112,7 @@ def tokenize_mixed(
 
 def check_token(value: object, vocab: Tokenizer, param: str) -> int:
     """Return `value` if it is a token of the vocabulary."""
-    if not _is_token(value):
+    if not is_token(value):
         raise InvalidRequest(
             f'"{param}" holds a {json_type(value)} where a string or token is expected',
             param,
@@ -137,25 +139,38 @@ def _plain(vocab: Tokenizer, parse_special: bool) -> Callable[[str], list[int]]:
     )
 
 
-def _tokens_of(prompt: Any, vocab: PromptVocab) -> tuple[int, ...]:
+def prompt_tokens(
+    prompt: Any, vocab: PromptVocab, param: str = "prompt"
+) -> tuple[int, ...]:
+    """Return the tokens of one prompt as the client wrote it.
+
+    Args:
+        prompt: A text, tokens, both mixed, or an object with a ``prompt_string``.
+        vocab: The model's vocabulary.
+        param: Name of the field, for errors.
+    """
     if isinstance(prompt, dict) and "prompt_string" in prompt:
         if prompt.get("multimodal_data") is not None:
             raise InvalidRequest(
                 "Multimodal data provided, but model does not support multimodal "
                 "requests.",
-                "prompt",
+                param,
             )
         prompt = prompt["prompt_string"]
     if not _is_text_or_tokens(prompt):
-        raise InvalidRequest(_SHAPES, "prompt")
-    return tuple(tokenize_mixed(prompt, vocab, lambda text: with_bos(text, vocab)))
+        raise InvalidRequest(_SHAPES, param)
+    tokens = tokenize_mixed(
+        prompt, vocab, lambda text: with_bos(text, vocab), param=param
+    )
+    return tuple(tokens)
 
 
 def _is_text_or_tokens(prompt: object) -> bool:
     if isinstance(prompt, list):
-        return all(isinstance(item, str) or _is_token(item) for item in prompt)
+        return all(isinstance(item, str) or is_token(item) for item in prompt)
     return isinstance(prompt, str)
 
 
-def _is_token(value: object) -> bool:
+def is_token(value: object) -> bool:
+    """Whether `value` is a number that may be a token."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -25,9 +25,9 @@ from api.protocol.prompt import read_prompts, with_bos
 from api.resources.generating import Generating, Shape
 from llamactypes.errors import PromptTooLong
 
-__all__ = ("ChatCompletion", "NativeCompletion", "TextCompletion")
+__all__ = ("NATIVE", "ChatCompletion", "NativeCompletion", "TextCompletion")
 
-_NATIVE = Shape(native_reply, NativeStream, shows_prompt=True)
+NATIVE = Shape(native_reply, NativeStream, shows_prompt=True)
 _TEXT = Shape(completion_reply, completion_stream)
 _CHAT = Shape(chat_reply, ChatStream)
 
@@ -48,7 +48,7 @@ class NativeCompletion(Generating):
         """Complete every prompt."""
         body = self._read_json(req)
         prompts = read_prompts(body, self._context.prompt_vocab)
-        self._respond(req, resp, self._facts(body, prompts), _NATIVE)
+        self._respond(req, resp, self._facts(body, prompts), NATIVE)
 
 
 class TextCompletion(Generating):

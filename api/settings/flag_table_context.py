@@ -35,7 +35,8 @@ CONTEXT_FLAGS = section(
         "engine.n_parallel",
         integer(-1, 256),
         "N",
-        "Slots: requests generating at the same time; -1: 4 sharing one KV cache.",
+        "Slots: requests generating at the same time; -1: 4 sharing one KV cache. For "
+        "embeddings inputs computed together; -1: 32.",
         "LLAMA_ARG_N_PARALLEL",
         commands=_SERVE,
     ),

@@ -9,17 +9,24 @@ import logging
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 from llamactypes.engine.config import EngineConfig, ModelInfo, SlotState
 from llamactypes.engine.embedder import Embedder
 from llamactypes.engine.embedding import EmbeddingResult, shaped
 from llamactypes.engine.embedding_job import EmbeddingJob
 from llamactypes.engine.embedding_queue import EmbeddingQueue, Pending, Piece
 from llamactypes.engine.measures.metrics import Meter
-from llamactypes.errors import DecodeAborted, KVCacheFull, LlamaError
+from llamactypes.errors import DecodeAborted, KVCacheFull, LlamaError, NotFinite
 
 __all__ = ("EmbeddingCore",)
 
 logger = logging.getLogger("llamactypes.engine")
+
+_NOT_FINITE = (
+    "the model computed numbers that are not finite; a file of another quantisation, "
+    "or --flash-attn off, may help"
+)
 
 
 class EmbeddingCore:
@@ -164,6 +171,8 @@ class EmbeddingCore:
 
     def _result(self, pending: Pending) -> EmbeddingResult:
         rows = tuple(each for each in pending.rows if each is not None)
+        if not all(np.isfinite(each).all() for each in rows):
+            return EmbeddingResult(error=NotFinite(_NOT_FINITE))
         if self._embedder.pooling != "none":
             rows = tuple(shaped(each, pending.request) for each in rows)
         return EmbeddingResult(rows)

@@ -194,7 +194,7 @@ class Engine:
         """
         with self._gate:
             assert self._loaded is not None
-            if self._loaded.embedder is not None:
+            if self.config.embeddings:
                 raise NotServed(
                     "This server does not support completions. Start it without "
                     "`--embeddings`"
@@ -222,10 +222,13 @@ class Engine:
         Raises:
             EngineError: The engine is not ready, as `submit` says it.
             ValueError: There is no such slot.
+            NotServed: The engine is for embeddings.
         """
         with self._gate:
             if self.state is not EngineState.READY:
                 raise self._refusal()
+            if self.config.embeddings:
+                raise NotServed("a server for embeddings keeps nothing in its slots")
             if not 0 <= order.slot < self.config.n_slots:
                 raise ValueError(
                     f"Invalid slot ID: the slots are 0 to {self.config.n_slots - 1}"

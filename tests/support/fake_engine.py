@@ -12,8 +12,14 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from api.settings import Settings
 from llamactypes.engine import (
+    EmbeddingJob,
+    EmbeddingRequest,
+    EmbeddingResult,
     EngineMetrics,
     EngineState,
     Generation,
@@ -22,6 +28,7 @@ from llamactypes.engine import (
     SlotState,
 )
 from llamactypes.engine.measures.timings import Timings
+from llamactypes.engine.embedding import shaped
 from llamactypes.engine.request import (
     Delta,
     FinishReason,
@@ -60,8 +67,9 @@ class FakeVocab:
     """A token for each byte; ``<s>`` and ``</s>`` are special."""
 
     n_tokens = 258
-    bos, eos = BOS, EOS
-    add_eos = False
+    bos, eos, sep = BOS, EOS, None
+    add_eos = add_sep = False
+    fim_pre = fim_suf = fim_mid = fim_rep = fim_sep = None
     eog_tokens = (EOS,)
     longest_piece_bytes = 4
 
@@ -171,6 +179,12 @@ def result(**changes: Any) -> Result:
     return Result(**(values | changes))
 
 
+def _row(tokens: tuple[int, ...], info: ModelInfo) -> NDArray[np.float32]:
+    rows = np.zeros((len(tokens) if info.pooling == "none" else 1, info.n_embd_out))
+    rows[:, :2] = len(tokens), tokens[0]
+    return rows.astype(np.float32)
+
+
 Script = Callable[[GenerationRequest], tuple[Sequence[Delta], Result | None]]
 
 
@@ -200,6 +214,8 @@ class FakeEngine:
         self.requests: list[GenerationRequest] = []
         self.generations: list[Generation] = []
         self.cancelled: list[Generation] = []
+        self.embedded: list[EmbeddingRequest] = []
+        self.cancelled_jobs: list[EmbeddingJob] = []
         self.refusal: Exception | None = None
         self.slot_states = [SlotState(i, 256, False) for i in range(self.info.n_slots)]
         self.engine_metrics = EngineMetrics()
@@ -228,6 +244,16 @@ class FakeEngine:
         if self.answer is not None:
             order.done.set_running_or_notify_cancel()
             self.answer(order)
+
+    def embed(self, request: EmbeddingRequest) -> EmbeddingJob:
+        """Answer (length, first token, 0 …) for each input, and for each token."""
+        self._refuse(())
+        job = EmbeddingJob(next(self._ids), request, self.cancelled_jobs.append)
+        self.embedded.append(request)
+        if not self._is_manual:
+            rows = (_row(tokens, self.info) for tokens in request.inputs)
+            job.end(EmbeddingResult(tuple(shaped(each, request) for each in rows)))
+        return job
 
     def slots(self) -> list[SlotState]:
         return self.slot_states

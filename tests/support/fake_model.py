@@ -177,7 +177,18 @@ class FakeModel:
             library="b0-fake",
             devices=(),
             n_threads=1,
+            **self._embedding_facts(),
         )
+
+    def _embedding_facts(self) -> dict[str, Any]:
+        embedder = self.embedder
+        if embedder is None:
+            return {}
+        return {
+            "pooling": embedder.pooling,
+            "n_embd_out": embedder.width,
+            "n_tokens_input": embedder.n_tokens_input,
+        }
 
     def make_sampler(self, request: Any) -> FakeSampler:
         return FakeSampler(self.log)
