@@ -36,11 +36,17 @@ def ready_lines(info: ModelInfo, settings: Settings, urls: Sequence[str]) -> lis
         f"{', '.join(info.devices) or 'none'}",
         f"  library   {info.library}",
         f"  access    {keys}, cross-origin requests from: {settings.cors_origins}",
-        f"  try       curl {first}/v1/chat/completions -d "
+        f"  try       curl {_curl(first, settings.api_prefix)}/v1/chat/completions -d "
         '\'{"messages":[{"role":"user","content":"Hello"}]}\'',
         f"  docs      {_DOCS}",
         f"ready on {' and '.join(urls)} (Ctrl-C ends it)",
     ]
+
+
+def _curl(url: str, prefix: str) -> str:
+    """Return what curl needs to reach a server."""
+    path = url.removeprefix("unix:")
+    return url if path == url else f"--unix-socket {path} http://localhost{prefix}"
 
 
 def threads_text(info: ModelInfo) -> str:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from waitress.task import ThreadedTaskDispatcher
-from waitress.utilities import Error
+
+from api.serving.refusals import LineFull
 
 __all__ = (
     "CONTROL_ACTIONS",
@@ -48,13 +49,6 @@ CONTROL_ACTIONS = (
 """What ends work must not wait behind it."""
 
 _NAME = re.compile(r"\\{\w+\\}")
-
-
-class LineFull(Error):  # noqa: N818 - what happened, answered like an error
-    """The line of requests that wait for a worker is full."""
-
-    code = 429
-    reason = "Too Many Requests"
 
 
 def control_test(prefix: str) -> Callable[[Any], bool]:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from waitress import wasyncore
-from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, create_server
 
+from api.cors import CorsPolicy
 from api.serving.dispatcher import LaneDispatcher, control_test
 from api.serving.refusals import BODY_SLACK_BYTES, Channel
+from api.serving.unix_socket import remove_file
 from api.settings import Settings
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ logger = logging.getLogger("llamactypes.server")
 _SWEEP_S = 1.0
 _CONNECTION_LIMIT = 4096
 _OTHER_FILES = 256
+_IDLE_SLACK_S = 3
+"""Idle connections live this much longer than a request may take to arrive, so that a
+late one is told why its connection ends."""
 _HIGH_WATERMARK_BYTES = 1 << 20
 _CONTROL_THREADS = 4
 
@@ -43,20 +47,25 @@ class HttpServer:
     ) -> None:
         self._sockets = list(sockets)
         self._stall_s = settings.write_stall_s
+        self._arrival_s = float(settings.timeout_s)
         self._sweep_at = 0.0
         self._map: dict[int, Any] = {}
-        self._server = create_server(
-            app,
-            map=self._map,
-            sockets=self._sockets,
-            _dispatcher=_dispatcher(settings),
-            **_adjustments(settings),
-        )
+        others = _workers()
+        self._dispatcher = _dispatcher(settings)
+        self._workers = [each for each in _workers() if each not in others]
+        for group in _by_family(self._sockets):
+            create_server(
+                app,
+                map=self._map,
+                sockets=group,
+                _dispatcher=self._dispatcher,
+                **_adjustments(settings),
+            )
         self._listeners = [
             entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)
         ]
         for listener in self._listeners:
-            listener.channel_class = Channel
+            listener.channel_class = Channel.kind(CorsPolicy.of(settings))
 
     def turn(self, timeout_s: float) -> None:
         """Wait for sockets at most `timeout_s` and serve what is ready."""
@@ -65,6 +74,8 @@ class HttpServer:
         if now >= self._sweep_at:
             self._sweep_at = now + _SWEEP_S
             self._drop_stalled(now)
+            for channel in self._channels():
+                channel.refuse_late(now, self._arrival_s)
 
     def wake(self) -> None:
         """End the current wait. Any thread, and signal handlers: it writes one byte."""
@@ -76,6 +87,7 @@ class HttpServer:
             listener.accepting = False
             listener.del_channel()
             if listener.socket is not None:
+                remove_file(listener.socket)
                 listener.socket.close()
         for channel in self._channels():
             if not _is_busy(channel):
@@ -89,17 +101,16 @@ class HttpServer:
         """Cut what is left, end the workers; return whether all ended in time."""
         for channel in self._channels():
             channel.handle_close()
-        dispatcher = self._server.task_dispatcher
-        workers = _workers()
+        dispatcher = self._dispatcher
         dispatcher.shutdown(timeout=timeout_s)
-        for worker in workers:
+        for worker in self._workers:
             worker.join(0.0 if dispatcher.threads else timeout_s)
         for listener in self._listeners:
             listener.close()
-        return not any(worker.is_alive() for worker in workers)
+        return not any(worker.is_alive() for worker in self._workers)
 
-    def _channels(self) -> list[HTTPChannel]:
-        return [entry for entry in self._map.values() if isinstance(entry, HTTPChannel)]
+    def _channels(self) -> list[Channel]:
+        return [entry for entry in self._map.values() if isinstance(entry, Channel)]
 
     def _drop_stalled(self, now: float) -> None:
         """Close connections whose client has taken nothing for too long.
@@ -116,11 +127,19 @@ class HttpServer:
                 channel.handle_close()
 
 
-def _is_busy(channel: HTTPChannel) -> bool:
+def _by_family(sockets: Sequence[socket.socket]) -> list[list[socket.socket]]:
+    """Return addresses and UNIX sockets apart: waitress refuses them together."""
+    unix = [each for each in sockets if each.family == socket.AF_UNIX]
+    others = [each for each in sockets if each.family != socket.AF_UNIX]
+    return [group for group in (others, unix) if group]
+
+
+def _is_busy(channel: Channel) -> bool:
     return bool(channel.requests or channel.total_outbufs_len)
 
 
 def _workers() -> list[threading.Thread]:
+    """Return the workers of every server in this process."""
     return [
         thread for thread in threading.enumerate() if thread.name.startswith("waitress")
     ]
@@ -154,7 +173,7 @@ def _adjustments(settings: Settings) -> dict[str, Any]:
         "connection_limit": _connection_limit(),
         "asyncore_use_poll": True,
         "backlog": 1024,
-        "channel_timeout": settings.timeout_s,
+        "channel_timeout": settings.timeout_s + _IDLE_SLACK_S,
         "cleanup_interval": max(1, min(30, settings.timeout_s)),
         "max_request_body_size": settings.max_body_bytes + BODY_SLACK_BYTES,
         "outbuf_high_watermark": _HIGH_WATERMARK_BYTES,

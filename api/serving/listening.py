@@ -5,13 +5,9 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
-from llamactypes.errors import LlamaError
+from api.serving.unix_socket import ListenError, bind_unix, is_unix, remove_file
 
 __all__ = ("ListenError", "bind_all", "urls")
-
-
-class ListenError(LlamaError):
-    """An address cannot be listened on."""
 
 
 def bind_all(
@@ -19,12 +15,14 @@ def bind_all(
 ) -> list[socket.socket]:
     """Return one bound socket for each host; `port` 0 takes a free one.
 
+    A host that ends in ``.sock`` is the path of a UNIX socket.
+
     With `reuse_port` other processes that ask for it, too, may have the same port.
 
     Raises:
         ListenError: An address is unknown, taken or not ours; nothing stays open.
     """
-    if len(hosts) > 1 and port == 0:
+    if port == 0 and sum(not is_unix(host) for host in hosts) > 1:
         raise ListenError("--port 0 needs a single --host: each would get its own port")
     if not hosts:
         raise ListenError("--host names no address")
@@ -33,12 +31,15 @@ def bind_all(
         bound.extend(_bind(host, port, reuse_port) for host in hosts)
     except ListenError:
         for opened in bound:
+            remove_file(opened)
             opened.close()
         raise
     return bound
 
 
 def _bind(host: str, port: int, reuse_port: bool) -> socket.socket:
+    if is_unix(host):
+        return bind_unix(host)
     family, address = _resolve(host, port)
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -60,8 +61,6 @@ def _bind(host: str, port: int, reuse_port: bool) -> socket.socket:
 
 def _resolve(host: str, port: int) -> tuple[int, tuple[object, ...]]:
     """Return family and address; of several the first, IPv4 before IPv6."""
-    if host.endswith(".sock"):
-        raise ListenError(f"--host {host}: UNIX sockets are not served; use an address")
     try:
         found = socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -74,9 +73,15 @@ def _resolve(host: str, port: int) -> tuple[int, tuple[object, ...]]:
 
 def urls(sockets: Sequence[socket.socket], prefix: str = "") -> list[str]:
     """Return the address of each socket as a person would open it."""
-    return [_url(listener.getsockname()) + prefix for listener in sockets]
+    return [_url(listener.getsockname(), prefix) for listener in sockets]
 
 
-def _url(address: tuple[str, int]) -> str:
+def _url(address: tuple[str, int] | str, prefix: str) -> str:
+    if isinstance(address, str):
+        return f"unix:{address}"
     host, port = address[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return (
+        f"http://[{host}]:{port}{prefix}"
+        if ":" in host
+        else f"http://{host}:{port}{prefix}"
+    )

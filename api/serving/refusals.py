@@ -2,41 +2,90 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
 from waitress.channel import HTTPChannel
 from waitress.task import ErrorTask
+from waitress.utilities import Error
 
+from api.access_log import log_access
+from api.cors import CorsPolicy
 from api.errors import JSON_TYPE
+from api.exchange import Exchange
 from api.json_loader import dumps_bytes
 from api.protocol.anthropic_error import OVERLOADED, anthropic_error, speaks_anthropic
 from api.protocol.error_reply import ErrorReply
+from api.request_id import id_headers, request_name
 
-__all__ = ("BODY_SLACK_BYTES", "Channel")
+__all__ = ("BODY_SLACK_BYTES", "Channel", "LineFull", "RequestTimeout")
 
 BODY_SLACK_BYTES = 1 << 20
 """waitress lets this much more in than the app, which has the better words for it."""
 _RETRY_AFTER_S = "1"
 
 
+class LineFull(Error):  # noqa: N818 - what happened, answered like an error
+    """The line of requests that wait for a worker is full."""
+
+    code = 429
+    reason = "Too Many Requests"
+
+
+class RequestTimeout(Error):  # noqa: N818 - what happened, answered like an error
+    """A request began and did not come to its end."""
+
+    code = 408
+    reason = "Request Timeout"
+
+
 class _Refusal(ErrorTask):
-    """Answers a request that is malformed, too large or failed outside of the app."""
+    """Answers a request that is malformed, too large, late or failed outside the app.
+
+    The connection ends, for nobody knows where the next request would begin. Only a
+    full line leaves it open: that request was read to its end.
+    """
 
     def execute(self) -> None:
-        """Write status and JSON; the connection ends."""
+        """Write status and JSON."""
         request: Any = self.request
         error = request.error
-        self.status, body = self._answer(error, getattr(request, "path", ""))
-        self.response_headers = [("Content-Type", JSON_TYPE)]
+        channel: Any = self.channel
+        cors: CorsPolicy = channel.cors
+        exchange = self._exchange()
+        name = exchange.request_id
+        self.status, body = self._answer(error, exchange.path, name)
+        exchange.answered(int(self.status[:3]))
+        self.response_headers = [
+            ("Content-Type", JSON_TYPE),
+            *id_headers(exchange.path, name),
+            *cors.reply_headers(request.headers.get("ORIGIN")),
+            *cors.exposed_headers(),
+        ]
         if error.code == 429:
             self.response_headers.append(("Retry-After", _RETRY_AFTER_S))
-        self.set_close_on_finish()
+        else:
+            self.set_close_on_finish()
         self.content_length = len(body)
-        self.write(body)
+        exchange.n_bytes = 0 if exchange.method == "HEAD" else len(body)
+        self.write(body[: exchange.n_bytes])
+        exchange.finish()
+        log_access(exchange)
 
-    def _answer(self, error: Any, path: str) -> tuple[str, bytes]:
-        """Return status and body; what is no HTTP has no path."""
+    def _exchange(self) -> Exchange:
+        """Return the exchange; what is no HTTP has neither method nor path."""
+        request: Any = self.request
+        address = self.channel.addr
+        return Exchange(
+            method=getattr(request, "command", None) or "-",
+            path=getattr(request, "path", None) or "-",
+            client=address[0] if address else "",
+            request_id=request_name(request.headers.get("X_REQUEST_ID")),
+        )
+
+    def _answer(self, error: Any, path: str, name: str) -> tuple[str, bytes]:
+        """Return status line and body."""
         status = f"{error.code} {error.reason}"
         reply = ErrorReply(error.code, self._message(error))
         if not speaks_anthropic(path):
@@ -44,11 +93,13 @@ class _Refusal(ErrorTask):
         if error.code == 429:
             status = f"{OVERLOADED} Overloaded"
             reply = replace(reply, status=OVERLOADED)
-        return status, dumps_bytes(anthropic_error(reply, None))
+        return status, dumps_bytes(anthropic_error(reply, name))
 
     def _message(self, error: Any) -> str:
         settings = self.channel.adj
         match error.code:
+            case 408:
+                return "the request did not come to its end in time (--timeout)"
             case 413:
                 limit = settings.max_request_body_size - BODY_SLACK_BYTES
                 return f"the request body is too large; the limit is {limit} bytes"
@@ -68,6 +119,39 @@ class _Refusal(ErrorTask):
 
 
 class Channel(HTTPChannel):
-    """A connection whose refusals are JSON."""
+    """A connection whose refusals are JSON, and whose requests must come in time."""
 
     error_task_class = _Refusal
+    cors = CorsPolicy()
+    _began_at = 0.0
+
+    @staticmethod
+    def kind(cors: CorsPolicy) -> type[Channel]:
+        """Return the class of connections whose refusals follow `cors`."""
+        return type("Channel", (Channel,), {"cors": cors})
+
+    def received(self, data: bytes) -> bool:
+        """Take bytes from the socket; note when a request begins."""
+        if self.request is None:
+            self._began_at = time.time()
+        return bool(super().received(data))
+
+    def refuse_late(self, now: float, limit_s: float) -> None:
+        """Answer 408 where a request stopped coming, or its headers come by drops.
+
+        I/O thread. A body may take as long as it likes while bytes arrive.
+        """
+        channel: Any = self  # its types know less than it has
+        with channel.requests_lock:
+            request = channel.request
+            if request is None or channel.requests or channel.will_close:
+                return
+            is_silent = now - channel.last_activity > limit_s
+            is_slow = not request.headers_finished and now - self._began_at > limit_s
+            if not (is_silent or is_slow):
+                return
+            request.error = RequestTimeout("")
+            request.completed = True
+            channel.request = None
+            channel.requests.append(request)
+        channel.server.add_task(channel)

@@ -48,7 +48,7 @@ class HangingServer:
 
     @property
     def n_waiting(self) -> int:
-        return len(self._http._server.task_dispatcher.queue)
+        return len(self._http._dispatcher.queue)
 
     def post_unread(self, path: str) -> socket.socket:
         host, port = self.url.split("/")[2].split(":")
