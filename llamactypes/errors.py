@@ -21,6 +21,7 @@ __all__ = (
     "TokenizeError",
     "SamplingError",
     "StateError",
+    "AdapterError",
     "TemplateError",
     "DecodeError",
     "KVCacheFull",
@@ -98,6 +99,10 @@ class TokenizeError(LlamaError):
 
 class SamplingError(LlamaError):
     """Sampling parameters the library refuses."""
+
+
+class AdapterError(LlamaError):
+    """LoRA adapters that do not exist, or cannot be used together."""
 
 
 class StateError(LlamaError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from llamactypes.engine.measures.histogram import HistogramSnapshot
 from llamactypes.errors import ContextError
 
-__all__ = ("EngineConfig", "ModelInfo", "SlotState", "EngineMetrics")
+__all__ = ("AdapterInfo", "EngineConfig", "ModelInfo", "SlotState", "EngineMetrics")
 
 DEFAULT_PARALLEL = 4
 DEFAULT_PARALLEL_EMBEDDINGS = 32
@@ -42,7 +42,7 @@ class EngineConfig:
     tensor_placement: tuple[tuple[str, str], ...] = ()
     """(regular expression, buffer type) of tensors that go elsewhere."""
     lora: tuple[tuple[str, float], ...] = ()
-    """(path, scale) of adapters applied to every request."""
+    """(path, scale) of adapters; the scales are those of requests that name none."""
     control_vectors: tuple[tuple[str, float], ...] = ()
     """(path, scale) of control vectors applied to every request."""
     control_vector_layers: tuple[int, int] | None = None
@@ -162,6 +162,18 @@ class EngineConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class AdapterInfo:
+    """Facts about a loaded LoRA adapter; its number is its place among all."""
+
+    path: str
+    task_name: str = ""
+    prompt_prefix: str = ""
+    invocation_tokens: tuple[int, ...] = ()
+    """What activates an aLoRA within a prompt; empty for an ordinary adapter."""
+    invocation_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """Facts about the loaded model and its context."""
 
@@ -197,6 +209,7 @@ class ModelInfo:
     """Why so many: "asked", "measured", "cached", "default", or "adapted" later."""
     n_layer: int = 0
     """0 when the model does not say."""
+    adapters: tuple[AdapterInfo, ...] = ()
     pooling: str | None = None
     """How it makes embeddings; None: it generates."""
     n_embd_out: int = 0

@@ -9,11 +9,13 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from llamactypes.engine.compute.loader import LoadedModel
 from llamactypes.engine.config import EngineConfig, SlotState
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.measures.metrics import Meter
+from llamactypes.engine.planning.adapters import NO_ADAPTERS, AdapterUse
 from llamactypes.engine.planning.deterministic import Turns
 from llamactypes.engine.planning.pace import Pace
 from llamactypes.engine.planning.plan import Admission, Event, Plan
@@ -23,7 +25,6 @@ from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.prefixes.checkpoints import (
     Checkpoint,
     CheckpointPolicy,
-    Checkpoints,
     newest,
 )
 from llamactypes.engine.prefixes.slots import Slot
@@ -57,8 +58,17 @@ class Core:
         loaded: LoadedModel,
         meter: Meter,
         on_end: Callable[[], None],
+        use: Callable[[], AdapterUse] = lambda: NO_ADAPTERS,
     ) -> None:
-        """Start without work; `on_end` is called after each generation's end."""
+        """Start without work.
+
+        Args:
+            config: Of the engine.
+            loaded: What is driven.
+            meter: Counts.
+            on_end: Called after each generation's end.
+            use: The LoRA adapters of requests that name none, at this moment.
+        """
         info = loaded.info
         self.scheduler = Scheduler(
             info.n_slots,
@@ -73,6 +83,7 @@ class Core:
             turns=_turns(config, loaded.n_batch, info.n_vocab),
             memory=loaded.memory,
             keep_idle=config.cache_idle_slots,
+            has_adapters=bool(config.lora),
             checkpoints=CheckpointPolicy(
                 config.n_ctx_checkpoints, config.checkpoint_min_step, config.n_ubatch
             ),
@@ -85,6 +96,7 @@ class Core:
             self.scheduler,
             loaded.runner,
             info.n_vocab,
+            use,
             self._make_room,
             self._keep_whole,
         )
@@ -233,7 +245,7 @@ class Core:
         for admission in admissions:
             if admission.replaced is not None:
                 slot = admission.slot
-                self._keep(slot, admission.replaced, slot.checkpoints)
+                self._keep(slot, _state(slot, admission.replaced))
         # Copies last: until the next decode the runner cannot save or load beside them.
         for admission in sorted(admissions, key=lambda one: one.source is not None):
             self._begin(admission)
@@ -264,15 +276,16 @@ class Core:
                 return kept
             self._make_room()
 
-    def _keep(self, slot: Slot, tokens: list[int], checkpoints: Checkpoints) -> None:
+    def _keep(self, slot: Slot, lost: SavedState) -> None:
+        """Put `lost`, whose data the runner has, into RAM."""
         data = self._runner.save(slot.id)
         if data is not None:
-            self.scheduler.state_cache.put(SavedState(tokens, data, checkpoints))
+            self.scheduler.state_cache.put(replace(lost, data=data))
 
     def _keep_whole(self, slot: Slot) -> None:
         """Keep what an idle slot is about to lose, if that is worth it."""
         if self.scheduler.is_worth_keeping(slot):
-            self._keep(slot, slot.tokens, slot.checkpoints)
+            self._keep(slot, _state(slot, slot.tokens))
 
     def _make_checkpoints(self, plan: Plan) -> None:
         for sequence in self.scheduler.due_checkpoints(plan):
@@ -284,7 +297,7 @@ class Core:
     def _make_room(self) -> None:
         lost = self.scheduler.worth_keeping()
         if lost is not None:
-            self._keep(lost[0], lost[1].tokens, lost[1].checkpoints)
+            self._keep(*lost)
         slot, event = self.scheduler.make_room()
         self._runner.forget(slot.id, 0)
         self._post(event)
@@ -360,6 +373,11 @@ class Core:
             self._meter.count_result(sequence, time.perf_counter())
             self._on_end()
         generation.append(event.delta, event.result)
+
+
+def _state(slot: Slot, tokens: list[int]) -> SavedState:
+    """Return what an idle slot holds, without the data."""
+    return SavedState(tokens, b"", slot.checkpoints, slot.use)
 
 
 def _turns(config: EngineConfig, n_batch: int, n_vocab: int) -> Turns | None:

@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
 from itertools import count
@@ -21,6 +22,7 @@ from typing import Any
 
 from llamactypes.engine.compute.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.config import (
+    AdapterInfo,
     EngineConfig,
     EngineMetrics,
     ModelInfo,
@@ -32,6 +34,13 @@ from llamactypes.engine.embedding_core import EmbeddingCore
 from llamactypes.engine.embedding_job import EmbeddingJob
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.measures.metrics import Meter
+from llamactypes.engine.planning.adapters import (
+    NO_ADAPTERS,
+    AdapterUse,
+    Scales,
+    adapter_use,
+    scales_of,
+)
 from llamactypes.engine.planning.deterministic import without_chance
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.request import GenerationRequest
@@ -110,6 +119,7 @@ class Engine:
         self._live_lock = threading.Lock()
         self._stop_at: float | None = None
         self._meter = Meter()
+        self._scales: Scales = tuple(scale for _, scale in config.lora)
         self._housekeeping_at = 0.0
 
     # == any thread =================================================================
@@ -188,6 +198,7 @@ class Engine:
             EngineFailed: The engine met a fatal error.
             PromptTooLong: A prompt leaves no room in a slot's context.
             SamplingError: Sampling parameters the library refuses.
+            AdapterError: LoRA adapters that do not exist or cannot go together.
             EngineOverloaded: The queue is full.
             ValueError: A prompt token is not in the vocabulary.
             NotServed: The engine is for embeddings.
@@ -202,6 +213,7 @@ class Engine:
             requests = [self._checked(request) for request in requests]
             if self.config.deterministic:
                 requests = without_chance(requests)
+            uses = [self._use(request) for request in requests]
             self._reserve(len(requests))
             samplers: list[SamplerChain] = []
             try:
@@ -214,7 +226,25 @@ class Engine:
                     sampler.close()
                 self._release(len(requests))
                 raise
-            return self._post(requests, samplers)
+            return self._post(requests, samplers, uses)
+
+    @property
+    def adapters(self) -> list[tuple[AdapterInfo, float]]:
+        """The LoRA adapters, with the scales of requests that name none."""
+        return list(zip(self.info.adapters, self._scales, strict=True))
+
+    def set_adapters(self, scales: Mapping[int, float]) -> None:
+        """Choose the scales of requests that name none, submitted from now on.
+
+        Args:
+            scales: Number of an adapter to its scale; the others are off.
+
+        Raises:
+            AdapterError: There is no such adapter, or these cannot go together.
+        """
+        wanted = scales_of(scales, len(self.info.adapters))
+        adapter_use((), wanted, self._invocations)
+        self._scales = wanted
 
     def order(self, order: SlotOrder[Any]) -> None:
         """Have something done with a slot as soon as it is idle; never blocks.
@@ -373,14 +403,34 @@ class Engine:
         with self._live_lock:
             self._n_live -= n
 
+    @property
+    def _invocations(self) -> list[tuple[int, ...]]:
+        return [one.invocation_tokens for one in self.info.adapters]
+
+    def _own_use(self) -> AdapterUse:
+        """Return what a prompt is computed with that names and activates none."""
+        return adapter_use((), self._scales, self._invocations)
+
+    def _use(self, request: GenerationRequest) -> AdapterUse:
+        """Return what a request is computed with."""
+        scales = self._scales
+        if request.lora is not None:
+            scales = scales_of(dict(request.lora), len(self._scales))
+        if not any(scales):
+            return NO_ADAPTERS
+        return adapter_use(request.prompt_tokens, scales, self._invocations)
+
     def _post(
-        self, requests: SequenceOf[GenerationRequest], samplers: list[SamplerChain]
+        self,
+        requests: SequenceOf[GenerationRequest],
+        samplers: list[SamplerChain],
+        uses: list[AdapterUse],
     ) -> list[Generation]:
         generations: list[Generation] = []
-        for request, sampler in zip(requests, samplers, strict=True):
+        for request, sampler, use in zip(requests, samplers, uses, strict=True):
             id = next(self._ids)
             generation = Generation(id, request, self._on_cancel)
-            sequence = Sequence(id, request, sampler.seed)
+            sequence = Sequence(id, request, sampler.seed, use)
             self._submitted.append((sequence, generation, sampler))
             generations.append(generation)
         self._wake.set()
@@ -438,7 +488,7 @@ class Engine:
             self._release(1)
 
         if loaded.embedder is None:
-            return Core(self.config, loaded, self._meter, on_end)
+            return Core(self.config, loaded, self._meter, on_end, self._own_use)
         return EmbeddingCore(
             self.config, loaded.info, loaded.embedder, self._meter, on_end
         )

@@ -54,6 +54,8 @@ class GenerationRequest:
     """Append a progress delta for each computed part of the prompt."""
     special_pieces: bool = False
     """Emit the text of control tokens, too."""
+    lora: tuple[tuple[int, float], ...] | None = None
+    """(adapter, scale) to compute with, the others off; None: the engine's."""
     prompt_probs: int | None = None
     """Report the logprobs of the prompt's tokens, too, with this many best rivals for
     each; None: do not. The whole prompt is computed then, nothing is reused."""

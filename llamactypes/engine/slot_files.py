@@ -23,7 +23,7 @@ __all__ = ("SlotFile", "SlotFiles", "pack_checkpoints", "unpack_checkpoints")
 
 _MOST_NAME_BYTES = 255
 _FORBIDDEN = frozenset('/\\:*?"<>|\u2215\u2216\uff0e\ufffd\ufeff')
-_DEVICES = frozenset("con prn aux nul".split()) | {
+_DEVICES = frozenset(["con", "prn", "aux", "nul"]) | {
     f"{name}{number}" for name in ("com", "lpt") for number in range(1, 10)
 }
 _CHECKPOINTS = struct.Struct("=III")

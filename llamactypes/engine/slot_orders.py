@@ -13,12 +13,13 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 from llamactypes.engine.compute.runner import Runner
+from llamactypes.engine.planning.adapters import AdapterUse
 from llamactypes.engine.planning.scheduler import Scheduler
 from llamactypes.engine.prefixes.checkpoints import until
 from llamactypes.engine.prefixes.slots import Slot
 from llamactypes.engine.prefixes.state_cache import SavedState
 from llamactypes.engine.slot_files import SlotFile, unpack_checkpoints
-from llamactypes.errors import LlamaError, StateError
+from llamactypes.errors import AdapterError, LlamaError, StateError
 
 __all__ = ("SlotOrder", "SlotOrders", "erase_slot", "restore_slot", "save_slot")
 
@@ -60,6 +61,7 @@ class SlotOrders:
         scheduler: Scheduler,
         runner: Runner,
         n_vocab: int,
+        use: Callable[[], AdapterUse],
         make_room: Callable[[], None],
         keep: Callable[[Slot], None],
     ) -> None:
@@ -69,12 +71,14 @@ class SlotOrders:
             scheduler: Has the slots.
             runner: Has their memory.
             n_vocab: Tokens of a file must be below.
+            use: The LoRA adapters that files belong to: those of the engine now.
             make_room: Lets an idle slot give up its cells.
             keep: Puts what a slot holds into RAM, if that is worth it.
         """
         self._scheduler = scheduler
         self._runner = runner
         self._n_vocab = n_vocab
+        self._use = use
         self._make_room = make_room
         self._keep = keep
         self._orders: list[SlotOrder[Any]] = []
@@ -123,11 +127,10 @@ class SlotOrders:
 
         Raises:
             StateError: The library cannot copy it.
+            AdapterError: It was computed with other adapters than the engine's, which
+                a file does not say.
         """
-        if slot.n_trusted is not None:
-            kept = self._runner.forget(slot.id, slot.n_trusted)
-            slot.tokens = slot.tokens[:kept]
-            slot.n_trusted = None
+        self._cut(slot)
         data = self._runner.save(slot.id)
         if data is None:
             raise StateError(
@@ -135,6 +138,21 @@ class SlotOrders:
                 "something, then try again"
             )
         return SavedState(slot.tokens, data, slot.checkpoints)
+
+    def _cut(self, slot: Slot) -> None:
+        """Drop what a file must not hold."""
+        use, n_held = self._use(), len(slot.tokens)
+        n_alike = min(n_held, slot.use.n_alike(use))
+        if n_held and not n_alike:
+            raise AdapterError(
+                f"slot {slot.id} was computed with other LoRA adapters than the "
+                "server's: send it a request without lora, or POST /lora-adapters"
+            )
+        n_kept = n_alike if slot.n_trusted is None else min(n_alike, slot.n_trusted)
+        if n_kept < n_held:
+            n_kept = self._runner.forget(slot.id, n_kept)
+            checkpoints = until(slot.checkpoints, n_kept)
+            self._scheduler.slots.hold(slot, slot.tokens[:n_kept], checkpoints, use)
 
     def restore(self, slot: Slot, file: SlotFile) -> int:
         """Replace what a slot holds; return the bytes used of the file.
@@ -154,9 +172,8 @@ class SlotOrders:
             )
         end = file.start + n_state
         checkpoints, n_more = unpack_checkpoints(file.data, end)
-        self._scheduler.slots.hold(
-            slot, list(file.tokens), until(checkpoints, len(file.tokens))
-        )
+        checkpoints = until(checkpoints, len(file.tokens))
+        self._scheduler.slots.hold(slot, list(file.tokens), checkpoints, self._use())
         return end + n_more
 
     def _check_tokens(self, tokens: list[int]) -> None:

@@ -87,13 +87,24 @@ def write_model(
     finish(writer)
 
 
-def write_lora(path: Path, *, seed: int = 1, alpha: float = 8.0) -> None:
-    """Write a LoRA adapter for the attention of `write_model`'s model."""
+def write_lora(
+    path: Path, *, seed: int = 1, alpha: float = 8.0, invocation: tuple[int, ...] = ()
+) -> None:
+    """Write a LoRA adapter for the attention of `write_model`'s model.
+
+    With `invocation` tokens it is an activated one (aLoRA).
+    """
     random = np.random.default_rng(seed)
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", alpha)
+    writer.add_string("adapter.lora.task_name", "tests")
+    writer.add_string("adapter.lora.prompt_prefix", "prefix")
+    if invocation:
+        key, kind = "adapter.alora.invocation_tokens", gguf.GGUFValueType.ARRAY
+        part = gguf.GGUFValueType.UINT32
+        writer.add_key_value(key, list(invocation), kind, sub_type=part)
     n_kv = N_EMBD // N_HEAD * N_HEAD_KV
     for layer in range(N_LAYER):
         for name, n_out in (("attn_q", N_EMBD), ("attn_v", n_kv)):

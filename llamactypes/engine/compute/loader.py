@@ -15,7 +15,7 @@ from llamactypes.control_vector import read_control_vectors
 from llamactypes.cpus import CpuLoad
 from llamactypes.engine.compute.dry_prototypes import DryPrototypes
 from llamactypes.engine.compute.runner import LlamaRunner, Runner
-from llamactypes.engine.config import EngineConfig, ModelInfo
+from llamactypes.engine.config import AdapterInfo, EngineConfig, ModelInfo
 from llamactypes.engine.embedder import Embedder, LlamaEmbedder
 from llamactypes.engine.prefixes.checkpoints import MemoryTraits
 from llamactypes.engine.request import GenerationRequest
@@ -99,9 +99,10 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
                 f"{name} {_n_batch(model, context)} is smaller than the number of "
                 f"slots ({config.n_slots}); raise it, or lower --parallel"
             )
-        adapters = [(LoraAdapter(model, path), scale) for path, scale in config.lora]
+        adapters = [LoraAdapter(model, path) for path, _ in config.lora]
+        scales = [scale for _, scale in config.lora]
         if adapters:
-            context.set_adapters(adapters)
+            context.set_adapters(list(zip(adapters, scales, strict=True)))
         if config.control_vectors:
             rows = read_control_vectors(
                 config.control_vectors, n_embd=model.n_embd, n_layer=model.n_layer
@@ -111,7 +112,7 @@ def load_model(config: EngineConfig, progress: Progress) -> LoadedModel:
             context.warm_up()
         warn_of_too_many(config)
         keeper = ThreadKeeper(context, choose_threads(context, config, load), load)
-        loaded = LlamaModel(config, model, context, keeper)
+        loaded = LlamaModel(config, model, context, keeper, adapters)
         undo.pop_all()
     return loaded
 
@@ -125,6 +126,7 @@ class LlamaModel:
         model: Model,
         context: Context,
         keeper: ThreadKeeper,
+        adapters: Sequence[LoraAdapter] = (),
     ) -> None:
         self._model = model
         self._context = context
@@ -135,11 +137,13 @@ class LlamaModel:
             is_recurrent=model.is_recurrent or model.is_hybrid,
             can_shift=context.memory.can_shift,
         )
-        self.runner = LlamaRunner(context, model.vocab, self.memory)
+        self.runner = LlamaRunner(context, model.vocab, self.memory, adapters)
         self.vocab = model.vocab
         self._dry_prototypes = DryPrototypes(model)
         self.n_batch = _n_batch(model, context)
         self.info = _model_info(config, model, context)
+        known = tuple(_adapter_info(adapter, model.vocab) for adapter in adapters)
+        self.info = replace(self.info, adapters=known)
         self.embedder = LlamaEmbedder(context) if config.embeddings else None
         if self.embedder is not None:
             self.info = _with_embeddings(self.info, self.embedder)
@@ -294,6 +298,18 @@ def _with_embeddings(info: ModelInfo, embedder: Embedder) -> ModelInfo:
         pooling=embedder.pooling,
         n_embd_out=embedder.width,
         n_tokens_input=embedder.n_tokens_input,
+    )
+
+
+def _adapter_info(adapter: LoraAdapter, vocab: Vocab) -> AdapterInfo:
+    tokens = adapter.alora_tokens
+    text = b"".join(vocab.piece(token, special=True) for token in tokens)
+    return AdapterInfo(
+        path=adapter.path,
+        task_name=adapter.metadata.get("adapter.lora.task_name", ""),
+        prompt_prefix=adapter.metadata.get("adapter.lora.prompt_prefix", ""),
+        invocation_tokens=tokens,
+        invocation_text=text.decode("utf-8", "replace"),
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence as SequenceOf
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
+from llamactypes.adapter import LoraAdapter
 from llamactypes.batch import Batch
 from llamactypes.context import AbortFlag, Context
 from llamactypes.cpus import usable_cpus
@@ -14,6 +16,7 @@ from llamactypes.engine.compute.backend_sampling import BackendSampling
 from llamactypes.engine.compute.logprobs import top_logprobs
 from llamactypes.engine.compute.prompt_rows import PromptRows, token_probs
 from llamactypes.engine.compute.slot_memory import SlotMemory
+from llamactypes.engine.planning.adapters import Scales
 from llamactypes.engine.planning.plan import Chunk, Plan, PromptProbs, Sampled, Shift
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.prefixes.checkpoints import Checkpoint, MemoryTraits
@@ -115,7 +118,11 @@ class LlamaRunner(SlotMemory):
     """The real runner, over libllama."""
 
     def __init__(
-        self, context: Context, vocab: Vocab, traits: MemoryTraits | None = None
+        self,
+        context: Context,
+        vocab: Vocab,
+        traits: MemoryTraits | None = None,
+        adapters: SequenceOf[LoraAdapter] = (),
     ) -> None:
         """Take over `context`; the caller closes it after `close`.
 
@@ -123,9 +130,12 @@ class LlamaRunner(SlotMemory):
             context: Owned by the calling thread.
             vocab: Of the context's model.
             traits: What the context's memory can do; None: everything.
+            adapters: What the scales of plans are for, in this order.
         """
         super().__init__(context, traits or MemoryTraits())
         self._vocab = vocab
+        self._adapters = tuple(adapters)
+        self._scales: Scales | None = None
         self._batch = Batch(context.n_batch)
         self._keeper: ThreadKeeper | None = None
         self._n_helpers = 0
@@ -159,6 +169,7 @@ class LlamaRunner(SlotMemory):
 
     def run(self, plan: Plan) -> list[Sampled]:
         """See `Runner.run`."""
+        self._apply_adapters(plan.scales)
         self._backend_sampling.prepare(plan)
         rows = self._fill(plan)
         started = time.perf_counter()
@@ -172,6 +183,14 @@ class LlamaRunner(SlotMemory):
         if self._keeper is not None:
             self._keeper.note(plan, time.perf_counter() - started)
         return self._sample_all(rows)
+
+    def _apply_adapters(self, scales: Scales) -> None:
+        """Compute with these scales from now on."""
+        if scales == self._scales or not self._adapters:
+            return
+        pairs = zip(self._adapters, scales, strict=False)
+        self._context.set_adapters([(one, scale) for one, scale in pairs if scale])
+        self._scales = scales
 
     def _fill(self, plan: Plan) -> list[tuple[Sequence, int]]:
         """Put the plan's tokens into the batch; return the rows to sample from.

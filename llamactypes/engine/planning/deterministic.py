@@ -82,6 +82,8 @@ class Turns:
             has_probs = sequence.request.prompt_probs is not None
             cut = min(self.cut, self._n_rows) if has_probs else self.cut
             end = min(start - start % cut + cut, sequence.n_prompt)
+        if start < sequence.use.start:
+            end = min(end, sequence.use.start)
         wants_logits = end == len(sequence.tokens) and sequence.n_remaining != 0
         rows = sequence.prompt_rows(end)
         return Chunk(sequence, start, end - start, wants_logits, rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from llamactypes.engine.planning.adapters import Scales
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.prefixes.checkpoints import Checkpoint, Checkpoints, newest
 from llamactypes.engine.prefixes.chunk_reuse import Move
@@ -86,6 +87,12 @@ class Plan:
     chunks: tuple[Chunk, ...]
     n_generating: int
     """How many chunks are one sampled token; they come first."""
+
+    @property
+    def scales(self) -> Scales:
+        """The LoRA adapters, the same for all chunks."""
+        first = self.chunks[0]
+        return first.sequence.use.at(first.start)
 
     @property
     def n_tokens(self) -> int:

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from llamactypes.engine.config import SlotState
+from llamactypes.engine.planning.adapters import AdapterTurns
 from llamactypes.engine.planning.deterministic import Turns
 from llamactypes.engine.planning.plan import (
     Admission,
@@ -74,6 +75,7 @@ class Scheduler:
         memory: MemoryTraits | None = None,
         checkpoints: CheckpointPolicy | None = None,
         keep_idle: bool = True,
+        has_adapters: bool = False,
     ) -> None:
         """Create a scheduler without work.
 
@@ -91,6 +93,7 @@ class Scheduler:
             memory: What the model's memory can do; None: everything.
             checkpoints: For memory that cannot be cut.
             keep_idle: What idle slots must give up goes to RAM.
+            has_adapters: Sequences may differ in their LoRA adapters.
         """
         if n_slots > n_batch:
             raise ValueError(f"{n_slots} slots do not fit a batch of {n_batch} tokens")
@@ -102,6 +105,7 @@ class Scheduler:
         self.n_preemptions = 0
         self.state_cache = StateCache(cache_bytes)
         self._turns = turns
+        self._adapter_turns = AdapterTurns() if has_adapters else None
         cut = 1 if turns is None else turns.cut
         memory = memory or MemoryTraits()
         self._prefixes = PrefixFinder(self.slots, self.state_cache, memory, cut)
@@ -123,6 +127,8 @@ class Scheduler:
         if self._turns is not None:
             sequence.n_trusted = self._turns.n_reusable(sequence)
         sequence.cuts = self._checkpoints.cuts(sequence.n_prompt)
+        if sequence.use.start:
+            sequence.cuts.append(sequence.use.start)
         self.waiting.append(sequence)
 
     def cancel(self, sequence: Sequence) -> Event | None:
@@ -243,6 +249,7 @@ class Scheduler:
         sequence.n_trusted = min(keep, sequence.n_trusted or keep)
         sequence.checkpoints = ()
         sequence.n_computed -= discard
+        sequence.use = sequence.use.shifted(keep, discard)
         sequence.truncated = True
         assert sequence.slot is not None
         return Shift(sequence.slot, keep, discard, end)
@@ -263,23 +270,27 @@ class Scheduler:
         """
         if self._turns is not None:
             return self._turns.plan(self.running)
+        running = self.running
+        if self._adapter_turns is not None:
+            running = self._adapter_turns.choose(running)
         chunks = [
             Chunk(sequence, sequence.n_computed, 1, True)
-            for sequence in self.running
+            for sequence in running
             if sequence.is_generating
         ]
         n_generating = len(chunks)
-        if n_generating == len(self.running):
+        if n_generating == len(running):
             return Plan(tuple(chunks), n_generating)
         room = budget = self.n_batch - n_generating
-        limits = (n_prompt_max if n_generating else None, n_abortable)
+        has_streams = n_generating or any(one.is_generating for one in self.running)
+        limits = (n_prompt_max if has_streams else None, n_abortable)
         limit = min((n for n in limits if n is not None), default=None)
         if limit is not None:
             is_unified = self._n_kv is not None
             n_max = whole_tiles(limit, n_generating, is_unified=is_unified)
             budget = min(budget, n_max)
         n_rows = self._n_rows
-        for sequence in self.running:
+        for sequence in running:
             if budget <= 0:
                 break
             if sequence.is_generating or not sequence.is_entered:
@@ -425,7 +436,7 @@ class Scheduler:
         """
         slot = self.slots.least_used()
         if slot is not None and self._keep_idle and slot.n_trusted is None:
-            lost = SavedState(slot.tokens, b"", slot.checkpoints)
+            lost = SavedState(slot.tokens, b"", slot.checkpoints, slot.use)
         elif slot is None and len(self.running) > 1:
             youngest = self._youngest()
             assert youngest.slot is not None
@@ -433,16 +444,16 @@ class Scheduler:
                 return None
             slot = self.slots[youngest.slot]
             tokens = youngest.tokens[: youngest.n_computed]
-            lost = SavedState(tokens, b"", youngest.checkpoints)
+            lost = SavedState(tokens, b"", youngest.checkpoints, youngest.use)
         else:
             return None
-        is_worth = self._prefixes.is_worth_keeping(slot, lost.tokens)
+        is_worth = self._prefixes.is_worth_keeping(slot, lost.tokens, lost.use)
         return (slot, lost) if is_worth else None
 
     def is_worth_keeping(self, slot: Slot) -> bool:
         """Whether RAM should keep what an idle slot holds."""
         is_whole = slot.n_trusted is None
-        return is_whole and self._prefixes.is_worth_keeping(slot, slot.tokens)
+        return is_whole and self._prefixes.is_worth_keeping(slot, slot.tokens, slot.use)
 
     def _youngest(self) -> Sequence:
         return max(self.running, key=lambda sequence: sequence.id)

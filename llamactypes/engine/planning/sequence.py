@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 
 from llamactypes.engine.measures.timings import Timings
+from llamactypes.engine.planning.adapters import NO_ADAPTERS, AdapterUse, Scales
 from llamactypes.engine.prefixes.checkpoints import Checkpoints
 from llamactypes.engine.request import (
     Delta,
@@ -68,13 +69,21 @@ class Sequence:
         "text",
         "tokens",
         "truncated",
+        "use",
         "waits_for",
     )
 
-    def __init__(self, id: int, request: GenerationRequest, seed: int = 0) -> None:
+    def __init__(
+        self,
+        id: int,
+        request: GenerationRequest,
+        seed: int = 0,
+        use: AdapterUse = NO_ADAPTERS,
+    ) -> None:
         self.id = id
         self.request = request
         self.seed = seed
+        self.use = use
         self.tokens: list[int] = list(request.prompt_tokens)
         self.n_prompt = len(self.tokens)
         self.n_computed = 0
@@ -101,6 +110,11 @@ class Sequence:
         self._pending_text = ""
         self._pending_tokens: list[int] = []
         self._pending_probs: list[TokenProbs] = []
+
+    @property
+    def scales(self) -> Scales:
+        """The LoRA adapters that its next token is computed with."""
+        return self.use.at(self.n_computed)
 
     @property
     def n_missing(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from llamactypes.engine.planning.adapters import AdapterUse
 from llamactypes.engine.planning.plan import Admission
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.prefixes.checkpoints import Checkpoints, MemoryTraits
@@ -51,12 +52,12 @@ class PrefixFinder:
 
     def best(self, sequence: Sequence, slot: Slot) -> Admission:
         """Return where most of the prompt can be had without computing it."""
-        tokens, limit = sequence.tokens, sequence.n_skippable
+        limit = sequence.n_skippable
         if not sequence.request.cache_prompt or limit <= 0:
             return Admission(sequence, slot, 0, replaced=self._replaced(slot, 0))
-        own = self._own(slot, tokens, limit)
-        shared = max(self._of_slots(tokens, limit), key=_worth)
-        saved = max(self._of_states(tokens, limit), key=_worth, default=_NOTHING)
+        own = self._own(slot, sequence, limit)
+        shared = max(self._of_slots(sequence, limit), key=_worth)
+        saved = max(self._of_states(sequence, limit), key=_worth, default=_NOTHING)
         best = own
         if saved.n_sure - max(own.n_sure, shared.n_sure) >= _MIN_GAIN:
             best = saved
@@ -83,21 +84,24 @@ class PrefixFinder:
         least, memory = sequence.request.n_cache_reuse, self._memory
         if least <= 0 or self._cut > 1 or not (memory.can_cut and memory.can_shift):
             return ()
+        if slot.use != sequence.use or sequence.use.start:
+            return ()
         limit = sequence.n_skippable
         return find_moves(slot.tokens, sequence.tokens, own.n_common, least, limit)
 
-    def _own(self, slot: Slot, tokens: list[int], limit: int) -> _Prefix:
-        n_common, n_held = slot.own_prefix(tokens), len(slot.tokens)
+    def _own(self, slot: Slot, sequence: Sequence, limit: int) -> _Prefix:
+        n_common = slot.own_prefix(sequence.tokens, sequence.use)
+        n_held = len(slot.tokens)
         return self._prefix(min(n_common, limit), n_held, slot.checkpoints)
 
-    def _of_slots(self, tokens: list[int], limit: int) -> Iterator[_Prefix]:
+    def _of_slots(self, sequence: Sequence, limit: int) -> Iterator[_Prefix]:
         for slot in self._slots.slots:
-            n_common = min(slot.prefix(tokens), limit)
+            n_common = min(slot.prefix(sequence.tokens, sequence.use), limit)
             yield self._prefix(n_common, *slot.computed, source=slot)
 
-    def _of_states(self, tokens: list[int], limit: int) -> Iterator[_Prefix]:
+    def _of_states(self, sequence: Sequence, limit: int) -> Iterator[_Prefix]:
         for state in self._states:
-            n_common = min(common_prefix_length(state.tokens, tokens), limit)
+            n_common = min(state.prefix(sequence.tokens, sequence.use), limit)
             n_held, checkpoints = len(state.tokens), state.checkpoints
             yield self._prefix(n_common, n_held, checkpoints, saved=state)
 
@@ -121,14 +125,14 @@ class PrefixFinder:
         tokens = slot.tokens
         if slot.n_trusted is not None or 2 * n_kept >= len(tokens):
             return None
-        return tokens if self.is_worth_keeping(slot, tokens) else None
+        return tokens if self.is_worth_keeping(slot, tokens, slot.use) else None
 
-    def is_worth_keeping(self, slot: Slot, tokens: list[int]) -> bool:
+    def is_worth_keeping(self, slot: Slot, tokens: list[int], use: AdapterUse) -> bool:
         """Whether RAM should keep the state of `tokens`, which only `slot` may have."""
         if not self._states.is_on or len(tokens) < _MIN_SAVED:
             return False
         others = (other for other in self._slots.slots if other is not slot)
-        return not any(other.prefix(tokens) == len(tokens) for other in others)
+        return not any(other.prefix(tokens, use) == len(tokens) for other in others)
 
     def awaited(
         self, sequence: Sequence, slot: Slot, running: Iterable[Sequence]
@@ -148,6 +152,7 @@ class PrefixFinder:
             if other.n_decoded and not other.n_missing > 1:
                 continue  # all of its prompt is there to be copied
             length = min(common_prefix_length(other.tokens, tokens), limit)
+            length = min(length, other.use.n_alike(sequence.use))
             if other.n_trusted is not None:
                 length = min(length, other.n_trusted)
             length = self._whole(length)

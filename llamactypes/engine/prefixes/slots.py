@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llamactypes.engine.planning.adapters import NO_ADAPTERS, AdapterUse
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.prefixes.checkpoints import Checkpoints
 from llamactypes.engine.prefixes.length import common_prefix_length
@@ -20,6 +21,7 @@ class Slot:
         "n_trusted",
         "sequence",
         "tokens",
+        "use",
     )
 
     def __init__(self, id: int) -> None:
@@ -31,16 +33,21 @@ class Slot:
         """While idle: how many of them may be reused; None: all."""
         self.checkpoints: Checkpoints = ()
         """While idle: see `Checkpoint`."""
+        self.use = NO_ADAPTERS
+        """While idle: the LoRA adapters that computed the tokens."""
         self.last_used = -1
         self.last_request: Sequence | None = None
 
-    def prefix(self, tokens: list[int]) -> int:
-        """Return how many leading `tokens` are computed here, live or idle."""
+    def prefix(self, tokens: list[int], use: AdapterUse) -> int:
+        """Return how many leading `tokens` are computed here, live or idle.
+
+        Computed as `use` says.
+        """
         sequence = self.sequence
         if sequence is not None:
             shared = common_prefix_length(sequence.tokens, tokens)
-            return min(shared, sequence.n_reusable)
-        return self.own_prefix(tokens)
+            return min(shared, sequence.n_reusable, sequence.use.n_alike(use))
+        return self.own_prefix(tokens, use)
 
     @property
     def computed(self) -> tuple[int, Checkpoints]:
@@ -49,9 +56,9 @@ class Slot:
             return self.sequence.n_computed, self.sequence.checkpoints
         return len(self.tokens), self.checkpoints
 
-    def own_prefix(self, tokens: list[int]) -> int:
+    def own_prefix(self, tokens: list[int], use: AdapterUse) -> int:
         """Return the same for what lay here before its present sequence begins."""
-        shared = common_prefix_length(self.tokens, tokens)
+        shared = min(common_prefix_length(self.tokens, tokens), self.use.n_alike(use))
         return shared if self.n_trusted is None else min(shared, self.n_trusted)
 
     def empty(self) -> None:
@@ -59,6 +66,7 @@ class Slot:
         self.tokens = []
         self.n_trusted = None
         self.checkpoints = ()
+        self.use = NO_ADAPTERS
 
 
 class SlotTable:
@@ -105,7 +113,7 @@ class SlotTable:
             return None
         best, best_length = None, 0
         for slot in idle:
-            length = slot.prefix(tokens)
+            length = slot.prefix(tokens, sequence.use)
             is_similar = length / len(tokens) > self._similarity
             goes_on = 2 * length >= len(slot.tokens) or sequence.request.n_cache_reuse
             if length > best_length and is_similar and goes_on:
@@ -121,15 +129,23 @@ class SlotTable:
             slot.tokens = sequence.tokens[: sequence.n_computed]
             slot.n_trusted = sequence.n_trusted
             slot.checkpoints = sequence.checkpoints
+            slot.use = sequence.use
         slot.sequence = None
         self._clock += 1
         slot.last_used = self._clock
 
-    def hold(self, slot: Slot, tokens: list[int], checkpoints: Checkpoints) -> None:
+    def hold(
+        self,
+        slot: Slot,
+        tokens: list[int],
+        checkpoints: Checkpoints,
+        use: AdapterUse = NO_ADAPTERS,
+    ) -> None:
         """Note what was put into an idle slot from outside."""
         slot.empty()
         slot.tokens = tokens
         slot.checkpoints = checkpoints
+        slot.use = use
         self._clock += 1
         slot.last_used = self._clock
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from llamactypes.engine.planning.adapters import NO_ADAPTERS, AdapterUse
 from llamactypes.engine.prefixes.checkpoints import Checkpoints
 from llamactypes.engine.prefixes.length import common_prefix_length
 
@@ -21,6 +22,12 @@ class SavedState:
     tokens: list[int]
     data: bytes | bytearray
     checkpoints: Checkpoints = ()
+    use: AdapterUse = NO_ADAPTERS
+
+    def prefix(self, tokens: list[int], use: AdapterUse) -> int:
+        """Return how many leading `tokens` it holds, computed as `use` says."""
+        shared = common_prefix_length(self.tokens, tokens)
+        return min(shared, self.use.n_alike(use))
 
     @property
     def n_bytes(self) -> int:
@@ -51,8 +58,7 @@ class StateCache:
     def put(self, state: SavedState) -> None:
         """Keep a state; shorter ones that it contains are dropped."""
         for other in tuple(self._states):
-            shared = common_prefix_length(other.tokens, state.tokens)
-            if shared == len(other.tokens):
+            if state.prefix(other.tokens, other.use) == len(other.tokens):
                 self.drop(other)
         self._states.append(state)
         self.n_bytes += state.n_bytes
