@@ -21,6 +21,7 @@ from api.resources.kept_responses import (
     KeptResponse,
     ResponseInputItems,
 )
+from api.resources.lora import LoraAdapters
 from api.resources.messages import CountMessageTokens, Messages
 from api.resources.metrics import Metrics
 from api.resources.responses import CountResponseTokens, CreateResponse
@@ -48,6 +49,7 @@ _ROUTES = (
     (Props, ("/props",)),
     (Slots, ("/slots",)),
     (SlotActions, ("/slots/{slot_id}",)),
+    (LoraAdapters, ("/lora-adapters",)),
     (Metrics, ("/metrics",)),
     (Tokenize, ("/tokenize",)),
     (Detokenize, ("/detokenize",)),

@@ -22,6 +22,7 @@ from api.protocol.error_reply import ErrorReply
 from api.protocol.invalid import InvalidRequest
 from llamactypes.chat import MessageError
 from llamactypes.errors import (
+    AdapterError,
     ClosedError,
     EngineFailed,
     EngineLoading,
@@ -163,6 +164,10 @@ def _bad_request(error: Any) -> ErrorReply:
     return ErrorReply(400, str(error))
 
 
+def _adapters(error: Any) -> ErrorReply:
+    return ErrorReply(400, str(error), extra={"param": "lora"})
+
+
 def _too_long(error: Any) -> ErrorReply:
     return ErrorReply(
         400,
@@ -235,6 +240,7 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
     (PromptTooLong, _too_long),
     (InputTooLarge, _too_large),
     (NotServed, _not_served),
+    (AdapterError, _adapters),
     (NotFinite, _failed),
     (MessagesOverloaded, _messages_overloaded),
     (EngineOverloaded, _overloaded),

@@ -15,7 +15,7 @@ from typing import Any
 from api.protocol.fields import json_type
 from api.protocol.invalid import InvalidRequest
 
-__all__ = ("MAX_DEPTH", "dumps", "dumps_bytes", "load_object")
+__all__ = ("MAX_DEPTH", "dumps", "dumps_bytes", "load_array", "load_object")
 
 MAX_DEPTH = 256
 """Deepest nesting of arrays and objects that a body may have."""
@@ -34,15 +34,28 @@ def load_object(body: bytes) -> dict[str, Any]:
     Raises:
         InvalidRequest: With a message that says what is wrong with the body.
     """
-    body = body.removeprefix(codecs.BOM_UTF8)  # some editors and shells write one
-    if not body.strip():
-        raise InvalidRequest("the request body is empty; a JSON object is expected")
-    _check_depth(body)
-    value = _parse(_decode(body))
+    value = _load(body, "a JSON object")
     if not isinstance(value, dict):
         raise InvalidRequest(
             f"the request body must be a JSON object, not {json_type(value)}"
         )
+    return value
+
+
+def load_array(body: bytes) -> list[Any]:
+    """Parse a request body that must be one JSON array. Raises as `load_object`."""
+    value = _load(body, "a JSON array")
+    if not isinstance(value, list):
+        raise InvalidRequest(f"Request body must be an array, not {json_type(value)}")
+    return value
+
+
+def _load(body: bytes, expected: str) -> Any:
+    body = body.removeprefix(codecs.BOM_UTF8)  # some editors and shells write one
+    if not body.strip():
+        raise InvalidRequest(f"the request body is empty; {expected} is expected")
+    _check_depth(body)
+    value = _parse(_decode(body))
     if _SURROGATE_ESCAPE.search(body):
         _check_surrogates(value)
     return value

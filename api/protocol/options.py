@@ -11,6 +11,7 @@ from typing import Any
 
 from api.protocol.fields import Body, Integer, boolean, json_type, strings
 from api.protocol.invalid import InvalidRequest, NotSupported
+from api.protocol.lora import read_lora
 from api.protocol.sampling_fields import Tokenizer, read_sampling
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.sampling_params import RANDOM_SEED, SamplingParams
@@ -81,6 +82,8 @@ class CompletionOptions:
     post_sampling_probs: bool = False
     response_fields: tuple[str, ...] = ()
     special: bool = False
+    lora: tuple[tuple[int, float], ...] | None = None
+    """(adapter, scale); None: the server's."""
     prompt_logprobs: bool = False
     """Logprobs of the prompts, too: with the first choice of each."""
 
@@ -141,6 +144,7 @@ class CompletionOptions:
             post_sampling_probs=self.post_sampling_probs,
             return_progress=self.return_progress and self.stream,
             special_pieces=self.special,
+            lora=self.lora,
             prompt_probs=(
                 self.sampling.n_probs if self.prompt_logprobs and choice == 0 else None
             ),
@@ -195,6 +199,7 @@ def read_options(
         post_sampling_probs=boolean(body, "post_sampling_probs", False),
         response_fields=strings(body, "response_fields") or (),
         special=defaults.special,
+        lora=read_lora(body.get("lora")),
     )
 
 
@@ -233,13 +238,6 @@ def refuse_unsupported(body: Body) -> None:
     """Raise for a parameter that would change the output and cannot be honoured."""
     _refuse_constraints(body)
     _refuse_reasoning(body)
-    lora = body.get("lora")
-    if lora is not None and not isinstance(lora, list):
-        raise InvalidRequest.field(
-            "lora", "Error: 'lora' must be an array of objects with 'id' and 'scale'"
-        )
-    if lora:
-        raise NotSupported("lora", "adapters are those of the --lora flag")
 
 
 def _refuse_constraints(body: Body) -> None:

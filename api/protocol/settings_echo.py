@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from api.protocol.lora import lora_object
 from api.protocol.options import CompletionOptions
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.sampling_params import SamplingParams
@@ -95,7 +96,7 @@ def reduced_settings(
         "timings_per_token": False,
         "post_sampling_probs": request.post_sampling_probs,
         "backend_sampling": sampling.backend_sampling,
-        "lora": [],
+        "lora": lora_object(request.lora or ()),
     }
 
 

@@ -31,7 +31,7 @@ _WARN_EVERY_S = 10.0
 
 CONTROL_PATHS = (
     *("/", "/health", "/v1/health", "/metrics", "/props", "/slots"),
-    *("/models", "/v1/models"),
+    *("/models", "/v1/models", "/lora-adapters"),
     *("/responses/{response_id}", "/v1/responses/{response_id}"),
     *(
         "/responses/{response_id}/input_items",

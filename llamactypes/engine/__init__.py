@@ -1,6 +1,7 @@
 """Continuous batching over one model: submit requests, read generations."""
 
 from llamactypes.engine.config import (
+    AdapterInfo,
     EngineConfig,
     EngineMetrics,
     ModelInfo,
@@ -32,6 +33,7 @@ from llamactypes.vocab import Vocab as Vocabulary
 __all__ = (
     "Engine",
     "EngineConfig",
+    "AdapterInfo",
     "EngineMetrics",
     "HistogramSnapshot",
     "EmbeddingJob",

@@ -241,7 +241,10 @@ class Engine:
 
         Raises:
             AdapterError: There is no such adapter, or these cannot go together.
+            NotServed: The engine is for embeddings.
         """
+        if self.config.embeddings:
+            raise NotServed("a server for embeddings keeps the adapters of its start")
         wanted = scales_of(scales, len(self.info.adapters))
         adapter_use((), wanted, self._invocations)
         self._scales = wanted

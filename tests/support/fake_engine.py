@@ -8,7 +8,7 @@ Its vocabulary has one token for each byte, and a few special ones.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from api.settings import Settings
 from llamactypes.engine import (
+    AdapterInfo,
     EmbeddingJob,
     EmbeddingRequest,
     EmbeddingResult,
@@ -27,8 +28,9 @@ from llamactypes.engine import (
     SlotOrder,
     SlotState,
 )
-from llamactypes.engine.measures.timings import Timings
 from llamactypes.engine.embedding import shaped
+from llamactypes.engine.measures.timings import Timings
+from llamactypes.engine.planning.adapters import scales_of
 from llamactypes.engine.request import (
     Delta,
     FinishReason,
@@ -219,6 +221,7 @@ class FakeEngine:
         self.refusal: Exception | None = None
         self.slot_states = [SlotState(i, 256, False) for i in range(self.info.n_slots)]
         self.engine_metrics = EngineMetrics()
+        self.scales: dict[int, float] = {}
         self.orders: list[SlotOrder[Any]] = []
         self.answer: Callable[[SlotOrder[Any]], None] | None = None
         """What answers orders; None: nobody does."""
@@ -235,6 +238,17 @@ class FakeEngine:
     def submit_many(self, requests: Sequence[GenerationRequest]) -> list[Generation]:
         self._refuse(requests)
         return [self._start(request) for request in requests]
+
+    @property
+    def adapters(self) -> list[tuple[AdapterInfo, float]]:
+        return [
+            (info, self.scales.get(id, 0.0))
+            for id, info in enumerate(self.info.adapters)
+        ]
+
+    def set_adapters(self, scales: Mapping[int, float]) -> None:
+        scales_of(scales, len(self.info.adapters))
+        self.scales = dict(scales)
 
     def order(self, order: SlotOrder[Any]) -> None:
         """Note the order, and let the test answer it."""
