@@ -36,6 +36,7 @@ __all__ = (
     "EngineOverloaded",
     "EngineLoading",
     "EngineStopped",
+    "EngineAsleep",
     "EngineFailed",
 )
 
@@ -218,6 +219,10 @@ class EngineLoading(EngineError):
 
 class EngineStopped(EngineError):
     """The engine is stopping or has stopped."""
+
+
+class EngineAsleep(EngineStopped):
+    """The model was unloaded while idle and cannot be loaded now."""
 
 
 class EngineFailed(EngineError):

@@ -105,6 +105,8 @@ class EngineConfig:
     """Tokens of a long prompt from one checkpoint to the next; 0: one per decode."""
     queue_size: int = 1024
     """Most requests that may wait for a slot."""
+    sleep_idle_s: float = -1.0
+    """Unload the model after so many seconds without work; below 0: never."""
     orphan_timeout_s: float = 0.0
     """Cancel a generation that nobody has read for this long; 0: never."""
 

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -44,6 +45,7 @@ from llamactypes.engine.planning.adapters import (
 from llamactypes.engine.planning.deterministic import without_chance
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.request import GenerationRequest
+from llamactypes.engine.sleep import Sleep
 from llamactypes.engine.slot_orders import SlotOrder
 from llamactypes.errors import (
     EngineError,
@@ -77,9 +79,14 @@ class EngineState(enum.Enum):
     CREATED = "created"
     LOADING = "loading"
     READY = "ready"
+    SLEEPING = "sleeping"
+    """Unloaded for want of work, or on the way back; `Engine.awake` brings it back."""
     STOPPING = "stopping"
     STOPPED = "stopped"
     FAILED = "failed"
+
+
+_STOPPABLE = (EngineState.LOADING, EngineState.READY, EngineState.SLEEPING)
 
 
 class Engine:
@@ -118,6 +125,9 @@ class Engine:
         self._n_refused = 0
         self._live_lock = threading.Lock()
         self._stop_at: float | None = None
+        self._sleep = Sleep(config.sleep_idle_s, self._wake.set)
+        self._asleep_slots: list[SlotState] = []
+        self._n_preemptions = 0
         self._meter = Meter()
         self._scales: Scales = tuple(scale for _, scale in config.lora)
         self._housekeeping_at = 0.0
@@ -151,6 +161,17 @@ class Engine:
         """Whether `submit` may succeed."""
         return self.state is EngineState.READY
 
+    def awake(self) -> AbstractContextManager[None]:
+        """Keep the model loaded inside a ``with``; wait until it is.
+
+        Needed around `vocab` where `EngineConfig.sleep_idle_s` is set; `submit` and
+        its like wait by themselves.
+
+        Raises:
+            EngineAsleep: It cannot be loaded again now.
+        """
+        return self._sleep.awake()
+
     @property
     def info(self) -> ModelInfo:
         """Facts about the model; raises like `submit` before it is loaded."""
@@ -163,7 +184,8 @@ class Engine:
     def vocab(self) -> Vocab:
         """The model's vocabulary; raises like `submit` before it is loaded.
 
-        Its methods raise `ClosedError` once the engine has freed the model.
+        Its methods raise `ClosedError` once the engine has freed the model; `awake`
+        keeps it from that.
         """
         if self._vocab is None:
             raise self._refusal()
@@ -181,7 +203,7 @@ class Engine:
         Raises:
             TemplateError: The library does not know this template.
         """
-        with self._gate:
+        with self._sleep.awake(), self._gate:
             assert self._loaded is not None
             return self._loaded.render_legacy(template, messages, add_generation_prompt)
 
@@ -203,7 +225,7 @@ class Engine:
             ValueError: A prompt token is not in the vocabulary.
             NotServed: The engine is for embeddings.
         """
-        with self._gate:
+        with self._sleep.awake(), self._gate:
             assert self._loaded is not None
             if self.config.embeddings:
                 raise NotServed(
@@ -257,7 +279,7 @@ class Engine:
             ValueError: There is no such slot.
             NotServed: The engine is for embeddings.
         """
-        with self._gate:
+        with self._sleep.awake(), self._gate:
             if self.state is not EngineState.READY:
                 raise self._refusal()
             if self.config.embeddings:
@@ -279,7 +301,7 @@ class Engine:
             ValueError: There are no inputs, one is empty, or has an unknown token.
             EngineError: As for `submit_many`.
         """
-        with self._gate:
+        with self._sleep.awake(), self._gate:
             self._check_inputs(request)
             self._reserve(1)
             job = EmbeddingJob(next(self._ids), request, self._on_cancel_job)
@@ -302,7 +324,8 @@ class Engine:
 
     def slots(self) -> list[SlotState]:
         """Return one snapshot per slot; never waits for inference."""
-        return [] if self._core is None else self._core.slot_states()
+        core = self._core
+        return self._asleep_slots if core is None else core.slot_states()
 
     def metrics(self) -> EngineMetrics:
         """Return the counters; never waits for inference."""
@@ -312,7 +335,7 @@ class Engine:
             requests_processing=n_running,
             requests_waiting=max(0, self._n_live - n_running),
             requests_refused=self._n_refused,
-            preemptions=core.n_preemptions if core else 0,
+            preemptions=self._n_preemptions + (core.n_preemptions if core else 0),
             n_slots=self.config.n_slots,
         )
 
@@ -330,7 +353,7 @@ class Engine:
                 self.state = EngineState.STOPPED
                 self._ready.set()
                 return
-            if self.state in (EngineState.LOADING, EngineState.READY):
+            if self.state in _STOPPABLE:
                 self.state = EngineState.STOPPING
         self._wake.set()
         if self._thread is threading.current_thread():
@@ -441,13 +464,15 @@ class Engine:
 
     def _on_cancel(self, generation: Generation) -> None:
         self._cancelled.append(generation)
-        if self._core is not None and generation.id in self._core.interruptible:
+        core = self._core
+        if core is not None and generation.id in core.interruptible:
             self._interrupt()
         self._wake.set()
 
     def _on_cancel_job(self, job: EmbeddingJob) -> None:
         self._cancelled_jobs.append(job)
-        if self._core is not None and job.id in self._core.interruptible:
+        core = self._core
+        if core is not None and job.id in core.interruptible:
             self._interrupt()
         self._wake.set()
 
@@ -465,7 +490,8 @@ class Engine:
     def _main(self) -> None:
         try:
             self._open()
-            self._serve()
+            while self._core is not None and self._serve():
+                self._rest_unloaded()
         except ModelLoadCancelled:
             logger.info("loading was cancelled")
         except Exception as error:
@@ -475,13 +501,16 @@ class Engine:
 
     def _open(self) -> None:
         """Load the model and declare the engine ready."""
-        loaded = self._loaded = self._load(self.config, self._on_progress)
+        config = self.config
+        if self._info is not None:  # where it was found the first time
+            config = replace(config, model_path=self._info.path)
+        loaded = self._loaded = self._load(config, self._on_progress)
         self._core = self._make_core(loaded)
         self._vocab = loaded.vocab
         self._info = loaded.info
         self.load_progress = 1.0
         with self._state_lock:
-            if self.state is EngineState.LOADING:
+            if self.state in (EngineState.LOADING, EngineState.SLEEPING):
                 self.state = EngineState.READY
         self._gate.open()
         self._ready.set()
@@ -499,10 +528,14 @@ class Engine:
     def _on_progress(self, part: float) -> bool:
         """Note how much is loaded; False stops loading."""
         self.load_progress = part
-        return self.state is EngineState.LOADING
+        return self.state in (EngineState.LOADING, EngineState.SLEEPING)
 
-    def _serve(self) -> None:
-        """Step while there is work; sleep while there is none; end when stopped."""
+    def _serve(self) -> bool:
+        """Step while there is work, wait while there is none.
+
+        Returns:
+            True when it is time to sleep, False when it is time to stop.
+        """
         assert self._core is not None
         core = self._core
         while True:
@@ -511,12 +544,65 @@ class Engine:
             if self._stop_at is not None and (
                 not core.has_work or time.monotonic() >= self._stop_at
             ):
-                return
+                return False
             if core.has_work:
                 core.step()
-            else:
-                core.rest()
-                self._wake.wait()
+                self._sleep.note_work()
+                continue
+            core.rest()
+            if self._falls_asleep():
+                return True
+            self._wake.wait(self._sleep.left_s)
+
+    # -- asleep -----------------------------------------------------------------------
+
+    def _falls_asleep(self) -> bool:
+        with self._state_lock:
+            is_tired = self.state is EngineState.READY and self._sleep.fall_asleep()
+            if is_tired:
+                self.state = EngineState.SLEEPING
+        return is_tired
+
+    def _rest_unloaded(self) -> None:
+        """Free everything, and load it again when somebody needs it.
+
+        Without the model when the engine is to stop.
+        """
+        logger.info("idle for %g s: the model is unloaded", self.config.sleep_idle_s)
+        self._unload()
+        while self._core is None and self._sleep_until_wanted():
+            logger.info("the model is needed: loading it again")
+            try:
+                self._open()
+            except ModelLoadCancelled:
+                raise
+            except LlamaError as error:
+                logger.error("the model cannot be loaded again: %s", error)
+                self._sleep.fail(error)
+        self._sleep.wake_up()
+
+    def _unload(self) -> None:
+        """Give the memory back; what is counted and known stays."""
+        assert self._core is not None
+        assert self._loaded is not None
+        self._gate.close()
+        self._info = self._loaded.info
+        idle = (SlotState(one.id, one.n_ctx, False) for one in self._core.slot_states())
+        self._asleep_slots = list(idle)
+        self._n_preemptions += self._core.n_preemptions
+        self._core = None
+        self._loaded.close()
+        self._loaded = None
+
+    def _sleep_until_wanted(self) -> bool:
+        """Return whether somebody needs the model; False: the engine stops."""
+        while True:
+            self._wake.clear()
+            if self._stop_at is not None:
+                return False
+            if self._sleep.is_wanted:
+                return True
+            self._wake.wait()
 
     def _read_mailbox(self, core: Core | EmbeddingCore) -> None:
         if isinstance(core, EmbeddingCore):
@@ -558,6 +644,7 @@ class Engine:
             if self.state is not EngineState.FAILED:
                 self.state = EngineState.STOPPING
         self._ready.set()
+        self._sleep.wake_up()
         if self._loaded is not None:
             self._gate.close()
             if self._core is not None:
