@@ -15,7 +15,8 @@ from api.resources.counting import CountChatTokens, CountCompletionTokens
 from api.resources.embed import NativeEmbeddings, OpenAIEmbeddings, Rerank
 from api.resources.generate import ChatCompletion, NativeCompletion, TextCompletion
 from api.resources.infill import InfillCompletion
-from api.resources.info import Front, Health, Models, Props
+from api.resources.health import Health, Live
+from api.resources.info import Front, Props
 from api.resources.kept_responses import (
     CancelResponse,
     KeptResponse,
@@ -24,10 +25,13 @@ from api.resources.kept_responses import (
 from api.resources.lora import LoraAdapters
 from api.resources.messages import CountMessageTokens, Messages
 from api.resources.metrics import Metrics
+from api.resources.models import Model, Models
 from api.resources.responses import CountResponseTokens, CreateResponse
 from api.resources.slots import SlotActions, Slots
 from api.resources.text import ApplyTemplate, Detokenize, Tokenize
-from api.settings import Settings
+from api.resources.vertex import Predict, request_formats
+from api.settings import Settings, SettingsError
+from api.settings.vertex import Vertex
 from api.traffic import Traffic
 from llamactypes.engine import Engine
 
@@ -44,8 +48,10 @@ def _responses(path: str) -> tuple[str, str]:
 
 _ROUTES = (
     (Front, ("/",)),
-    (Health, ("/health", "/v1/health")),
+    (Health, ("/health", "/v1/health", "/readyz")),
+    (Live, ("/livez",)),
     (Models, ("/v1/models", "/models")),
+    (Model, ("/v1/models/{model_id:path}",)),
     (Props, ("/props",)),
     (Slots, ("/slots",)),
     (SlotActions, ("/slots/{slot_id}",)),
@@ -89,9 +95,9 @@ def create_app(
         settings = settings or settings_of_process()
         engine = start_engine(settings)
     settings = settings or Settings.from_environment()
-    traffic = Traffic(
-        settings.api_prefix, (path for _, paths in _ROUTES for path in paths)
-    )
+    vertex = _vertex_routes(settings)
+    known = [path for _, paths in _ROUTES for path in paths]
+    traffic = Traffic(settings.api_prefix, known + vertex)
     context = ServingContext(settings, engine, traffic)
     app: falcon.App[Any, Any] = ObservedApp((log_access,))
     app.req_options.strip_url_path_trailing_slash = True
@@ -101,4 +107,36 @@ def create_app(
         resource = make(context)
         for path in paths:
             app.add_route((settings.api_prefix + path).rstrip("/") or "/", resource)
+    if settings.vertex is not None:
+        _add_vertex(app, context, settings.vertex)
     return app
+
+
+def _vertex_routes(settings: Settings) -> list[str]:
+    """Return the routes that Vertex AI names.
+
+    Raises:
+        SettingsError: Something else is there.
+    """
+    if settings.vertex is None:
+        return []
+    predict, health = settings.vertex.predict_route, settings.vertex.health_route
+    taken = {path: kind for kind, paths in _ROUTES for path in paths}
+    if predict in taken or predict == health:
+        raise SettingsError(f"AIP_PREDICT_ROUTE {predict} is another route already")
+    if health in taken and taken[health] is not Health:
+        raise SettingsError(f"AIP_HEALTH_ROUTE {health} is another route already")
+    return [predict] + ([health] if health and health not in taken else [])
+
+
+def _add_vertex(
+    app: falcon.App[Any, Any], context: ServingContext, vertex: Vertex
+) -> None:
+    prefix = context.settings.api_prefix
+    posts = [
+        path for kind, paths in _ROUTES if hasattr(kind, "on_post") for path in paths
+    ]
+    predict = Predict(context, app, request_formats(posts))
+    app.add_route(prefix + vertex.predict_route, predict)
+    if vertex.health_route in _vertex_routes(context.settings):
+        app.add_route(prefix + vertex.health_route, Health(context))

@@ -20,10 +20,11 @@ from api.request_id import id_headers, request_name
 from llamactypes.engine import EngineState
 from llamactypes.errors import EngineFailed, EngineLoading, EngineStopped
 
-__all__ = ("Cors", "Key", "Readiness", "RequestId", "route_path")
+__all__ = ("Awake", "Cors", "Key", "Readiness", "RequestId", "route_path")
 
-_HEALTH = ("/health", "/v1/health")
-_PUBLIC = (*_HEALTH, "/")
+_HEALTH = ("/health", "/v1/health", "/readyz")
+_LIVE = "/livez"
+_PUBLIC = (*_HEALTH, _LIVE, "/")
 
 
 def route_path(req: falcon.Request, prefix: str) -> str:
@@ -83,20 +84,23 @@ class Readiness:
 
     def __init__(self, context: ServingContext) -> None:
         self._context = context
+        self._health = (*_HEALTH, *_vertex_health(context))
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Raise what the engine's state calls for."""
-        if resp.complete:
-            return
         engine = self._context.engine
-        if engine.state in (EngineState.CREATED, EngineState.LOADING):
-            raise EngineLoading("Loading model")
-        if engine.state is EngineState.READY:
+        if resp.complete or engine.state in (EngineState.READY, EngineState.SLEEPING):
             return
-        is_health = route_path(req, self._context.settings.api_prefix) in _HEALTH
+        path = route_path(req, self._context.settings.api_prefix)
+        is_health = path in self._health
         if engine.state is EngineState.FAILED:
             reason = f"the engine failed: {engine.failure}"
-            raise EngineStopped(reason) if is_health else EngineFailed(reason)
+            is_probe = is_health or path == _LIVE
+            raise EngineStopped(reason) if is_probe else EngineFailed(reason)
+        if path == _LIVE:
+            return
+        if engine.state in (EngineState.CREATED, EngineState.LOADING):
+            raise EngineLoading("Loading model")
         if is_health or req.method == "POST":
             raise EngineStopped("the server is shutting down")
 
@@ -107,13 +111,14 @@ class Key:
     def __init__(self, context: ServingContext) -> None:
         self._keys = [key.encode() for key in context.settings.api_keys]
         self._prefix: str = context.settings.api_prefix
+        self._public = (*_PUBLIC, *_vertex_health(context))
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Raise without a valid key; note which one it is."""
         req.context.key_index = None
         if resp.complete or not self._keys:
             return
-        if route_path(req, self._prefix) in _PUBLIC:
+        if route_path(req, self._prefix) in self._public:
             return
         req.context.key_index = self._index(_given_key(req))
 
@@ -135,10 +140,51 @@ def _given_key(req: falcon.Request) -> bytes:
     return value.strip().encode("latin-1", "replace")
 
 
+def _vertex_health(context: ServingContext) -> tuple[str, ...]:
+    vertex = context.settings.vertex
+    return (vertex.health_route,) if vertex and vertex.health_route else ()
+
+
+class Awake:
+    """Keeps the engine awake while a responder needs the model."""
+
+    def __init__(self, context: ServingContext) -> None:
+        self._engine = context.engine
+
+    def process_resource(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        params: dict[str, Any],
+    ) -> None:
+        """Wait until the model is there.
+
+        Raises:
+            EngineAsleep: It cannot be loaded again.
+        """
+        if getattr(resource, "needs_model", False):
+            awake = self._engine.awake()
+            awake.__enter__()
+            req.context.awake = awake
+
+    def process_response(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        resource: object,
+        req_succeeded: bool,
+    ) -> None:
+        """Let it sleep; what a stream still waits for keeps it awake by itself."""
+        awake = getattr(req.context, "awake", None)
+        if awake is not None:
+            awake.__exit__(None, None, None)
+
+
 def install(app: falcon.App[Any, Any], context: ServingContext) -> None:
     """Add all of it to `app`, in order."""
     app.resp_options.default_media_type = JSON_TYPE
     cors = Cors(CorsPolicy.of(context.settings))
-    for part in (RequestId(), cors, Readiness(context), Key(context)):
+    for part in (RequestId(), cors, Readiness(context), Key(context), Awake(context)):
         app.add_middleware(part)
     app.add_middleware(context.traffic)

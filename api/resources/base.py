@@ -36,6 +36,9 @@ def send_events(resp: falcon.Response, body: Iterable[bytes]) -> None:
 class Resource:
     """A route's handlers; one object serves all requests, on any thread."""
 
+    needs_model = True
+    """A sleeping engine loads its model first, and keeps it until the responder ends."""
+
     def __init__(self, context: ServingContext) -> None:
         self._context = context
 

@@ -77,6 +77,7 @@ def props_reply(
     capabilities: dict[str, bool],
     endpoints: dict[str, bool],
     is_deterministic: bool,
+    is_sleeping: bool,
 ) -> dict[str, Any]:
     """Return ``GET /props``.
 
@@ -89,6 +90,7 @@ def props_reply(
         capabilities: What the template understands.
         endpoints: Which optional routes are on.
         is_deterministic: Whether an answer depends on its request alone.
+        is_sleeping: Whether the model is unloaded.
     """
     props = {
         "default_generation_settings": {
@@ -112,7 +114,7 @@ def props_reply(
         "n_threads_batch": info.n_threads_batch,
         "threads_source": info.threads_source,
         "deterministic": is_deterministic,
-        "is_sleeping": False,
+        "is_sleeping": is_sleeping,
         "cors_proxy_enabled": False,
     }
     if tool_use_template:

@@ -1,21 +1,22 @@
-"""Facts about the server: health, models, props, the front page."""
+"""Facts about the server: its properties, and the front page."""
 
 from __future__ import annotations
-
-import time
 
 import falcon
 
 from api.protocol.invalid import InvalidRequest
 from api.protocol.options import read_options
 from api.resources.base import Resource, send_json
-from api.resources.facts import models_reply, props_reply
+from api.resources.facts import props_reply
+from llamactypes.engine import EngineState
 
-__all__ = ("Front", "Health", "Models", "Props")
+__all__ = ("Front", "Props")
 
 
 class Front(Resource):
     """``GET /``: who answers here."""
+
+    needs_model = False
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Name the server and where to go from here."""
@@ -37,33 +38,10 @@ class Front(Resource):
     on_head = on_get
 
 
-class Health(Resource):
-    """``GET /health``: middleware answers for every state but this one."""
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer that generations are served."""
-        send_json(resp, {"status": "ok"})
-
-    on_head = on_get
-
-
-class Models(Resource):
-    """``GET /v1/models``."""
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """List the one model."""
-        context = self._context
-        aliases = context.aliases or [context.model_id]
-        tags = sorted(set(context.settings.model_tags))
-        info = context.engine.info
-        reply = models_reply(info, context.model_id, aliases, tags, int(time.time()))
-        send_json(resp, reply)
-
-    on_head = on_get
-
-
 class Props(Resource):
     """``/props``."""
+
+    needs_model = False
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Show the model, the defaults of a request and the chat template."""
@@ -84,6 +62,7 @@ class Props(Resource):
                 "ui": False,
             },
             is_deterministic=settings.engine.deterministic,
+            is_sleeping=engine.state is EngineState.SLEEPING,
         )
         send_json(resp, reply)
 

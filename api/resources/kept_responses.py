@@ -20,6 +20,8 @@ _USUAL_ITEMS = 20
 class _Kept(Resource):
     """Finds the response of a path."""
 
+    needs_model = False
+
     def _find(self, req: falcon.Request, response_id: str) -> StoredResponse:
         stored = self._context.responses.get(req.context.key_index, response_id)
         if stored is None:

@@ -17,6 +17,8 @@ __all__ = ("LoraAdapters",)
 class LoraAdapters(Resource):
     """``GET`` and ``POST /lora-adapters``."""
 
+    needs_model = False
+
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """List the adapters of ``--lora`` and ``--lora-scaled``."""
         adapters = self._context.engine.adapters

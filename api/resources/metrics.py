@@ -17,6 +17,8 @@ __all__ = ("Metrics",)
 class Metrics(Resource):
     """``GET /metrics``, when the server was started with ``--metrics``."""
 
+    needs_model = False
+
     def __init__(self, context: ServingContext) -> None:
         super().__init__(context)
         self._started_at = time.time()

@@ -26,6 +26,8 @@ T = TypeVar("T")
 class Slots(Resource):
     """``GET /slots``."""
 
+    needs_model = False
+
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Show what each slot does."""
         if not self._context.settings.slots:

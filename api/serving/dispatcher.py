@@ -31,7 +31,8 @@ _WARN_EVERY_S = 10.0
 
 CONTROL_PATHS = (
     *("/", "/health", "/v1/health", "/metrics", "/props", "/slots"),
-    *("/models", "/v1/models", "/lora-adapters"),
+    *("/readyz", "/livez"),
+    *("/models", "/v1/models", "/v1/models/{model_id:path}", "/lora-adapters"),
     *("/responses/{response_id}", "/v1/responses/{response_id}"),
     *(
         "/responses/{response_id}/input_items",
@@ -49,15 +50,16 @@ CONTROL_ACTIONS = (
 """What ends work must not wait behind it."""
 
 _NAME = re.compile(r"\\{\w+\\}")
+_REST = re.compile(r"\\{\w+:path\\}")
 
 
-def control_test(prefix: str) -> Callable[[Any], bool]:
+def control_test(prefix: str, more: Iterable[str] = ()) -> Callable[[Any], bool]:
     """Return what tells control requests, for routes mounted under `prefix`.
 
     It takes waitress's parsed request. Preflights are control, too, and so is what
-    waitress itself refuses: neither takes long.
+    waitress itself refuses: neither takes long. `more` are looks of this server alone.
     """
-    looks = _any_of(prefix + path for path in CONTROL_PATHS)
+    looks = _any_of(prefix + path for path in (*CONTROL_PATHS, *more))
     actions = _any_of(f"{method} {prefix}{path}" for method, path in CONTROL_ACTIONS)
 
     def is_control(request: Any) -> bool:
@@ -72,8 +74,12 @@ def control_test(prefix: str) -> Callable[[Any], bool]:
 
 
 def _any_of(templates: Iterable[str]) -> Callable[[str], object]:
-    """Return what tells paths of these templates, whose ``{names}`` are one segment."""
-    patterns = (_NAME.sub("[^/]+", re.escape(path.rstrip("/"))) for path in templates)
+    """Return what tells paths of these templates.
+
+    A ``{name}`` is one segment, ``{name:path}`` all the rest.
+    """
+    escaped = (re.escape(path.rstrip("/")) for path in templates)
+    patterns = (_NAME.sub("[^/]+", _REST.sub(".+", path)) for path in escaped)
     return re.compile("|".join(patterns)).fullmatch
 
 

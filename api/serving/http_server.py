@@ -158,7 +158,9 @@ def _connection_limit() -> int:
 def _dispatcher(settings: Settings) -> LaneDispatcher:
     """Return the lanes; as many may wait for a worker as there are workers."""
     n_work = settings.n_http_threads
-    is_control = control_test(settings.api_prefix)
+    vertex = settings.vertex
+    more = (vertex.health_route,) if vertex and vertex.health_route else ()
+    is_control = control_test(settings.api_prefix, more)
     return LaneDispatcher(
         is_control, n_control=_CONTROL_THREADS, n_work=n_work, n_line=n_work
     )

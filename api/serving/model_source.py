@@ -38,6 +38,8 @@ def loader_of(settings: Settings) -> Loader:
         return load_model
 
     def load(config: EngineConfig, progress: Progress) -> LoadedModel:
+        if config.model_path:  # after a sleep: it has been fetched
+            return load_model(config, progress)
         path = _fetch(model, lambda: progress(0.0))
         return load_model(replace(config, model_path=path), progress)
 

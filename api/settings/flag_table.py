@@ -344,6 +344,15 @@ _SERVER = section(
         commands=_SERVE,
     ),
     valued(
+        "--sleep-idle-seconds",
+        "engine.sleep_idle_s",
+        integer(1, **{"-1": -1}),
+        "SECONDS",
+        "Unload the model after so many seconds without work; it is loaded again for "
+        "the next request, which waits. -1: never.",
+        commands=_SERVE,
+    ),
+    valued(
         "--slot-save-path",
         "slot_save_path",
         FOLDER,

@@ -13,6 +13,7 @@ from api.settings.arguments import Values, read_arguments, read_environment
 from api.settings.demo_model import find_demo_model
 from api.settings.escapes import unescaped
 from api.settings.flags import SettingsError
+from api.settings.vertex import Vertex, read_vertex
 from llamactypes.engine.config import EngineConfig
 from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
@@ -22,6 +23,7 @@ __all__ = ("Settings", "SettingsError")
 _SPARE_THREADS = 8
 """Workers beyond all generations: /health, cancelling and refusals always find one."""
 _DEFAULT_THREADS = 128
+_DEFAULT_PORT = 8080
 _MODEL_SOURCES = ("model", "hf_repo", "hf_file", "demo")
 """A command line with one of them replaces all that the environment says of them."""
 _ORPHAN_SLACK_S = 5.0
@@ -74,7 +76,9 @@ class Settings:
 
     # -- server --
     hosts: tuple[str, ...] = ("127.0.0.1",)
-    port: int = 8080
+    port: int = _DEFAULT_PORT
+    vertex: Vertex | None = None
+    """Vertex AI's routes; None: not in its prediction mode."""
     reuse_port: bool = False
     api_prefix: str = ""
     """Starts with / and does not end with one, or is empty."""
@@ -142,7 +146,8 @@ class Settings:
             SettingsError: A variable cannot be used; the message names it.
         """
         given = os.environ if environment is None else environment
-        return Settings.from_values(read_environment(given))
+        settings = Settings.from_values(read_environment(given))
+        return settings._with_vertex(read_vertex(given))
 
     @staticmethod
     def from_arguments(
@@ -161,7 +166,19 @@ class Settings:
         if not above.given.keys().isdisjoint(_MODEL_SOURCES):
             for name in _MODEL_SOURCES:
                 below.given.pop(name, None)
-        return Settings.from_values(below.overlaid(above))
+        settings = Settings.from_values(below.overlaid(above))
+        return settings._with_vertex(read_vertex(given))
+
+    def _with_vertex(self, vertex: Vertex | None) -> Settings:
+        """Let Vertex AI choose the port, as llama-server does."""
+        if vertex is None:
+            return self
+        notices = self.notices
+        if self.port not in (_DEFAULT_PORT, vertex.port):
+            notices += (f"--port {self.port} gives way to AIP_HTTP_PORT {vertex.port}",)
+        return dataclasses.replace(
+            self, vertex=vertex, port=vertex.port, notices=notices
+        )
 
     @staticmethod
     def from_values(values: Values) -> Settings:

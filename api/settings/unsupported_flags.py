@@ -341,12 +341,6 @@ GROUPS = (
         """,
     ),
     # -- the process -------------------------------------------------------------------
-    _refused(
-        "the model stays loaded; stop the server to free its memory",
-        """
-        --sleep-idle-seconds SECONDS =-1
-        """,
-    ),
     _accepted(
         "timings are always measured",
         """

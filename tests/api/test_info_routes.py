@@ -3,11 +3,6 @@ from llamactypes.engine.request import GenerationRequest
 from llamactypes.sampling_params import SamplingParams
 
 
-def test_health_is_ok(api):
-    for path in ("/health", "/v1/health"):
-        assert api.get(path).json == {"status": "ok"}
-
-
 def test_front_page_names_the_server(api):
     reply = api.get("/")
     assert reply.status_code == 200
@@ -39,6 +34,28 @@ def test_models_lists_the_one_model_for_two_families_of_clients(make_api):
         }
 
 
+def test_a_model_is_shown_under_each_of_its_names(make_api):
+    api = make_api(model_alias=("b", "user/a"))
+    (listed,) = api.get("/v1/models").json["data"]
+    for name in ("b", "user/a"):
+        shown = api.get(f"/v1/models/{name}").json
+        assert abs(shown["created"] - listed["created"]) < 60
+        assert shown == {**listed, "id": name, "created": shown["created"]}
+    assert api.client.simulate_head("/v1/models/b").status_code == 200
+
+
+def test_a_model_that_is_not_served_is_404_as_openai_says_it(make_api):
+    error = make_api(model_alias=("a",)).get("/v1/models/gpt-4").json["error"]
+    assert error["code"] == "model_not_found"
+    assert error["type"] == "not_found_error"
+    assert error["param"] == "model"
+    assert "'gpt-4' does not exist" in error["message"]
+
+
+def test_without_an_alias_a_model_has_its_files_name(api):
+    assert api.get("/v1/models/tiny.gguf").json["id"] == "tiny.gguf"
+
+
 def test_props_shows_defaults_template_and_model(make_api):
     api = make_api(sampling=SamplingParams(seed=42), slots=False)
     props = api.get("/props").json
@@ -55,6 +72,7 @@ def test_props_shows_defaults_template_and_model(make_api):
     assert "chat_template_tool_use" not in props
     assert props["endpoint_slots"] is False
     assert props["deterministic"] is False
+    assert props["is_sleeping"] is False
 
 
 def test_props_cannot_be_posted_unless_enabled(make_api):

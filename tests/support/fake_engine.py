@@ -8,7 +8,8 @@ Its vocabulary has one token for each byte, and a few special ones.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -221,6 +222,7 @@ class FakeEngine:
         self.refusal: Exception | None = None
         self.slot_states = [SlotState(i, 256, False) for i in range(self.info.n_slots)]
         self.engine_metrics = EngineMetrics()
+        self.n_inside = 0
         self.scales: dict[int, float] = {}
         self.orders: list[SlotOrder[Any]] = []
         self.answer: Callable[[SlotOrder[Any]], None] | None = None
@@ -238,6 +240,18 @@ class FakeEngine:
     def submit_many(self, requests: Sequence[GenerationRequest]) -> list[Generation]:
         self._refuse(requests)
         return [self._start(request) for request in requests]
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        """Wake up, and note who is inside."""
+        self.n_inside += 1
+        self.state = (
+            EngineState.READY if self.state is EngineState.SLEEPING else self.state
+        )
+        try:
+            yield
+        finally:
+            self.n_inside -= 1
 
     @property
     def adapters(self) -> list[tuple[AdapterInfo, float]]:

@@ -422,7 +422,7 @@ class Scheduler:
         return self._n_kv is not None and self.slots.least_used() is not None
 
     def lacks_room(self, n_tokens: int) -> bool:
-        """Whether `n_tokens` more may fit only after an idle slot has given up cells."""
+        """Whether `n_tokens` more fit only after an idle slot has given up cells."""
         if self._n_kv is None or self.slots.least_used() is None:
             return False
         return (
