@@ -268,7 +268,7 @@ _SERVER = section(
         integer(-1, 4096),
         "N",
         "Most requests handled at once, waiting ones included; -1: 128, or more for "
-        "many slots.",
+        "many slots. Without --queue-size at least so many that 32 may wait.",
         "LLAMA_ARG_THREADS_HTTP",
         commands=_SERVE,
     ),

@@ -24,6 +24,9 @@ _SPARE_THREADS = 8
 """Workers beyond all generations: /health, cancelling and refusals always find one."""
 _DEFAULT_THREADS = 128
 _DEFAULT_PORT = 8080
+_LEAST_QUEUE = 32
+"""Requests that may wait however few workers are asked for: llama-server's line has no
+end, and --threads-http 4 is nothing unusual there."""
 _MODEL_SOURCES = ("model", "hf_repo", "hf_file", "demo")
 """A command line with one of them replaces all that the environment says of them."""
 _ORPHAN_SLACK_S = 5.0
@@ -296,6 +299,8 @@ def _template_variables(settings: Settings) -> Mapping[str, object]:
 def _n_workers(settings: Settings, n_slots: int) -> int:
     if settings.threads_http > 0:
         wanted = settings.threads_http
+        if settings.queue_size < 0:
+            wanted = max(wanted, n_slots + _LEAST_QUEUE + _SPARE_THREADS)
     elif settings.queue_size >= 0:
         wanted = n_slots + settings.queue_size + _SPARE_THREADS
     else:

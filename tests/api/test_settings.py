@@ -256,6 +256,12 @@ def test_queue_size_is_as_asked_when_workers_are_not_limited() -> None:
     assert settings("--queue-size 500").notices == ()
 
 
+def test_few_workers_leave_room_for_a_queue_unless_one_is_chosen() -> None:
+    assert settings("--threads-http 4 -np 2").engine.queue_size == 32
+    assert settings("--threads-http 4 -np 2").n_http_threads == 42
+    assert settings("--threads-http 4 -np 2 --queue-size 0").n_http_threads == 10
+
+
 def test_queue_cut_to_the_workers_is_said() -> None:
     given = settings("--queue-size 500 --threads-http 20 -np 2")
     assert given.engine.queue_size == 10
