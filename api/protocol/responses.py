@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from api.protocol.error_reply import ErrorReply
 from api.protocol.logprobs import native_probs
 from api.protocol.native import progress_object
+from api.protocol.options import CompletionOptions
 from api.protocol.reply import ReplyFacts, unique_id
 from api.protocol.responses_items import Item
 from llamactypes.engine.request import Delta, FinishReason, Result, TokenProbs
@@ -88,6 +89,7 @@ class ResponseWriter:
         self._usage: dict[str, Any] | None = None
         self._error: dict[str, Any] | None = None
         self._completed_at: int | None = None
+        self._final: dict[str, Any] | None = None
         self.status = "queued" if shown.get("background") else "in_progress"
 
     @property
@@ -103,6 +105,9 @@ class ResponseWriter:
     @property
     def output(self) -> list[Item]:
         """The items made so far."""
+        if self._final is not None:
+            items: list[Item] = self._final["output"]
+            return items
         if self._message is None:
             return []
         done = "completed" if self.status == "completed" else "incomplete"
@@ -110,6 +115,9 @@ class ResponseWriter:
 
     def response(self) -> dict[str, Any]:
         """Return the response object as it is now."""
+        return self._final or self._response()
+
+    def _response(self) -> dict[str, Any]:
         sampling = self._facts.options.sampling
         return {
             "id": self.id,
@@ -208,7 +216,12 @@ class ResponseWriter:
         if status == "completed":
             self._completed_at = int(time.time())
         events = self._close() if self._message is not None else []
-        return [*events, self._lifecycle(_LAST_EVENT[status])]
+        last = self._lifecycle(_LAST_EVENT[status])
+        # It may be kept for long: without the prompt and all that led here.
+        self._final, self._message, self._held = last["response"], None, []
+        small = CompletionOptions()
+        self._facts = replace(self._facts, options=small, prompts=(), echoes=())
+        return [*events, last]
 
     def _close(self) -> list[Event]:
         message = self._message

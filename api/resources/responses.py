@@ -82,12 +82,16 @@ class CreateResponse(_Asking):
         generation = self._submit(owner, facts)
         client.watch([generation])
         try:
+            if facts.options.stream and not request.is_background:
+                wait_started([generation], client)
             run = self._run(generation, request, facts, is_kept)
             stored = StoredResponse(owner, run, turn, request.is_background)
             if request.is_background:
                 self._let_run(resp, stored, facts, client)
             elif facts.options.stream:
-                self._stream(resp, stored, facts, client, is_kept)
+                if is_kept:
+                    self._context.responses.add(stored)
+                send_events(resp, _body(run, facts, client))
             else:
                 self._wait(resp, stored, client, is_kept)
         except BaseException:
@@ -136,8 +140,6 @@ class CreateResponse(_Asking):
             on_end=self._context.responses.settle,
         )
 
-    # -- the three ways to get an answer ----------------------------------------------
-
     def _let_run(
         self,
         resp: falcon.Response,
@@ -153,19 +155,6 @@ class CreateResponse(_Asking):
             send_events(resp, _body(stored.run, facts, client))
         else:
             send_json(resp, stored.run.response())
-
-    def _stream(
-        self,
-        resp: falcon.Response,
-        stored: StoredResponse,
-        facts: ReplyFacts,
-        client: Client,
-        is_kept: bool,
-    ) -> None:
-        wait_started([stored.run.generation], client)
-        if is_kept:
-            self._context.responses.add(stored)
-        send_events(resp, _body(stored.run, facts, client))
 
     def _wait(
         self,

@@ -43,6 +43,8 @@ class ResponseRun:
     last one, whoever made that. Guarded by one condition: the writer, the events and
     the cursor.
 
+    A run that has ended holds its response and nothing of what that came from.
+
     Attributes:
         error: Why the generation failed; None when it did not.
     """
@@ -63,7 +65,7 @@ class ResponseRun:
             events: Whether there will be readers.
             on_end: Called once, by the thread that meets the end.
         """
-        self.generation = generation
+        self._generation: Generation | None = generation
         self.error: Exception | None = None
         self._writer = writer
         self._kept = events
@@ -86,6 +88,12 @@ class ResponseRun:
     def is_ended(self) -> bool:
         """Whether nothing changes any more."""
         return self._writer.is_ended
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its generation goes on."""
+        generation = self._generation
+        return generation is not None and generation.result is None
 
     @property
     def output(self) -> list[Item]:
@@ -125,9 +133,10 @@ class ResponseRun:
 
     def pull(self, timeout_s: float) -> None:
         """Take in what is new; wait for it at most `timeout_s` seconds."""
-        if timeout_s > 0 and not self.is_ended:
+        generation = self._generation
+        if timeout_s > 0 and generation is not None:
             # Outside the lock: whoever looks meanwhile must not wait.
-            self.generation.read(self._cursor, timeout_s)
+            generation.read(self._cursor, timeout_s)
         with self._changed:
             self._take_in()
         self._tell_end()
@@ -163,16 +172,15 @@ class ResponseRun:
                 never.
         """
         self._is_followed = True
-        name = f"response-{self.generation.id}"
         threading.Thread(
-            target=self._follow, args=(patience_s,), name=name, daemon=True
+            target=self._follow, args=(patience_s,), name=self.id, daemon=True
         ).start()
 
     def _follow(self, patience_s: float) -> None:
         step_s = min(_FOLLOW_STEP_S, patience_s) if patience_s else _FOLLOW_STEP_S
-        while not self.is_ended:
-            if not self.generation.is_started:
-                self.generation.wait_started(step_s)
+        while (generation := self._generation) is not None:
+            if not generation.is_started:
+                generation.wait_started(step_s)
                 self.pull(0.0)
             else:
                 self.pull(step_s)
@@ -186,11 +194,12 @@ class ResponseRun:
         return self._n_dropped + len(self._events)
 
     def _take_in(self) -> None:
-        if self._writer.is_ended:
+        generation = self._generation
+        if generation is None or self._writer.is_ended:
             return
-        deltas, result = self.generation.read(self._cursor, 0.0)
+        deltas, result = generation.read(self._cursor, 0.0)
         self._cursor += len(deltas)
-        if self.generation.is_started and result is None:
+        if generation.is_started and result is None:
             self._add(self._writer.begin())
         for delta in deltas:
             self._add(self._writer.add(delta))
@@ -212,11 +221,15 @@ class ResponseRun:
 
     def _end_early(self, end: Callable[[], list[Event]]) -> None:
         """End by `end` unless it has ended; takes the lock itself."""
-        with self._changed:
-            self._take_in()
-            if not self._writer.is_ended:
-                self._add(end())
-        self.generation.cancel()
+        generation = self._generation
+        try:
+            with self._changed:
+                self._take_in()
+                if not self._writer.is_ended:
+                    self._add(end())
+        finally:
+            if generation is not None:
+                generation.cancel()
         self._tell_end()
 
     def _tell_end(self) -> None:
@@ -225,4 +238,5 @@ class ResponseRun:
         with self._changed:
             if self._writer.is_ended:
                 tell, self._on_end = self._on_end, _nobody
+                self._generation = None
         tell(self)

@@ -78,11 +78,6 @@ class StoredResponse:
     """Of the response and its events, the turn excluded."""
     made_at: float = field(default_factory=time.monotonic)
 
-    @property
-    def is_live(self) -> bool:
-        """Whether it is still being made."""
-        return not self.run.is_ended and self.run.generation.result is None
-
     def ended_turn(self) -> Turn:
         """Return the turn of a response that has ended, its answer included."""
         if not self.turn.output:  # `ResponseStore.settle` may be about to do it
@@ -215,5 +210,5 @@ class ResponseStore:
             )
             if not is_old and not is_full:
                 return
-            if not stored.is_live:
+            if not stored.run.is_live:
                 self._drop(stored)

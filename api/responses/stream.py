@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from api import sse
+from api.errors import describe
 from api.exchange import End
 from api.responses.run import ResponseRun
 from api.streams.client import WAIT_SLICE_S, Client
@@ -56,13 +57,26 @@ class ResponseStream:
 
     def _next_piece(self) -> bytes:
         """Return what is new, a ping when it is time for one, or nothing."""
-        events, is_last = self._run.read(self._next, WAIT_SLICE_S)
+        try:
+            events, is_last = self._run.read(self._next, WAIT_SLICE_S)
+        except Exception as error:  # the status line is out: it must become an event
+            return self._error_event(error)
         self._next += len(events)
         if is_last:
             self._is_ended = True
             if self._run.error is not None:
                 self._client.note_end(End.ERROR)
         return b"".join(events) or self._ping()
+
+    def _error_event(self, error: Exception) -> bytes:
+        """End with OpenAI's event for what has no response to tell of it."""
+        self._client.note_end(End.ERROR)
+        self._is_ended = True
+        message = describe(error).message
+        event = {"type": "error", "code": "server_error", "message": message}
+        return sse.named_event(
+            "error", {**event, "param": None, "sequence_number": self._next}
+        )
 
     def _ping(self) -> bytes:
         is_due = time.monotonic() - self._sent_at >= self._ping_interval_s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -260,3 +262,35 @@ def test_cancelling_ends_at_once_and_only_once():
     assert events[-1]["type"] == "response.incomplete"
     assert events[-1]["response"]["status"] == "cancelled"
     live.end(finish=FinishReason.CANCELLED)
+
+
+# -- what is left of it ---------------------------------------------------------------
+
+
+def test_an_ended_run_holds_nothing_of_what_it_came_from(live):
+    live.write("ab")
+    live.end()
+    live.run.pull(0.0)
+    generation = weakref.ref(live.generation)
+    live.generation = None
+    live.engine.generations.clear()
+    gc.collect()
+    assert generation() is None
+    assert live.run.response()["output"] == live.run.output
+    assert not live.run.is_live
+
+
+def test_a_stream_that_cannot_be_written_ends_with_an_error_event(live, monkeypatch):
+    next(stream := live.stream())
+
+    def fail(delta):
+        raise ValueError("broken")
+
+    monkeypatch.setattr(live.run._writer, "add", fail)
+    live.write("a")
+    (event,) = named_events(b"".join(stream).decode())
+    assert (event["type"], event["code"]) == ("error", "server_error")
+    assert event["sequence_number"] == 1
+    monkeypatch.undo()
+    stream.close()
+    assert live.engine.cancelled == [live.generation]
