@@ -43,3 +43,21 @@ def smollm2_path() -> Path:
     if path is None:
         pytest.skip(models.SMOLLM2_REASON)
     return path
+
+
+@pytest.fixture(scope="session")
+def bert_path() -> Path:
+    """A generated encoder with random weights, whose embeddings are means."""
+    return models.tiny_bert()
+
+
+@pytest.fixture(scope="session")
+def reranker_path() -> Path:
+    """A generated encoder with random weights, which gives a pair a score."""
+    return models.tiny_reranker()
+
+
+@pytest.fixture(scope="session")
+def infill_path() -> Path:
+    """`tiny_model_path` with the tokens that /infill needs."""
+    return models.tiny_infill()

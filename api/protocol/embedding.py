@@ -10,7 +10,7 @@ from typing import Any
 from api.protocol.fields import Body, Integer, find, json_type, text
 from api.protocol.invalid import InvalidRequest
 from api.protocol.prompt import PromptVocab, is_token, prompt_tokens
-from llamactypes.engine.embedding import EmbeddingRequest, EmbeddingResult
+from llamactypes.engine.embedding.request import EmbeddingRequest, EmbeddingResult
 
 __all__ = (
     "EmbeddingCall",

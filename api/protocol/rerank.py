@@ -10,7 +10,11 @@ from api.protocol.embedding import usage
 from api.protocol.fields import Body, Integer, boolean, json_type, text
 from api.protocol.invalid import InvalidRequest
 from api.protocol.prompt import PromptVocab
-from llamactypes.engine.embedding import UNCHANGED, EmbeddingRequest, EmbeddingResult
+from llamactypes.engine.embedding.request import (
+    UNCHANGED,
+    EmbeddingRequest,
+    EmbeddingResult,
+)
 
 __all__ = ("RerankCall", "RerankVocab", "read_rerank", "rerank_reply")
 

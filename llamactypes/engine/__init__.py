@@ -7,8 +7,8 @@ from llamactypes.engine.config import (
     ModelInfo,
     SlotState,
 )
-from llamactypes.engine.embedding import EmbeddingRequest, EmbeddingResult
-from llamactypes.engine.embedding_job import EmbeddingJob
+from llamactypes.engine.embedding.job import EmbeddingJob
+from llamactypes.engine.embedding.request import EmbeddingRequest, EmbeddingResult
 from llamactypes.engine.engine import Engine, EngineState
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.measures.histogram import HistogramSnapshot

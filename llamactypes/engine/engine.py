@@ -30,9 +30,9 @@ from llamactypes.engine.config import (
     SlotState,
 )
 from llamactypes.engine.core import Core
-from llamactypes.engine.embedding import EmbeddingRequest
-from llamactypes.engine.embedding_core import EmbeddingCore
-from llamactypes.engine.embedding_job import EmbeddingJob
+from llamactypes.engine.embedding.core import EmbeddingCore
+from llamactypes.engine.embedding.job import EmbeddingJob
+from llamactypes.engine.embedding.request import EmbeddingRequest
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.measures.metrics import Meter
 from llamactypes.engine.planning.adapters import (

@@ -10,13 +10,18 @@ import pytest
 from falcon import testing
 
 from api import create_app
+from llamactypes.engine import EngineConfig
 from tests.support.fake_engine import FakeEngine, make_settings
 
 
 class Api:
     """An app, its engine, and short forms of requests to it."""
 
-    def __init__(self, engine: FakeEngine, **settings: Any) -> None:
+    def __init__(
+        self, engine: FakeEngine, *, config: EngineConfig | None = None, **settings: Any
+    ) -> None:
+        if config is not None:
+            settings["engine"] = config
         self.engine = engine
         self.app = create_app(make_settings(**settings), engine)
         self.client = testing.TestClient(self.app)

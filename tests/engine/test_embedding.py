@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from llamactypes.engine.embedding import EmbeddingRequest, shaped
+from llamactypes.engine.embedding.request import EmbeddingRequest, shaped
 
 ROW = np.array([[3.0, -4.0, 0.0]], dtype=np.float32)
 

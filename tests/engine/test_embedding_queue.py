@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llamactypes.engine.embedding import EmbeddingRequest
-from llamactypes.engine.embedding_queue import EmbeddingQueue, Pending, Piece
+from llamactypes.engine.embedding.queue import EmbeddingQueue, Pending, Piece
+from llamactypes.engine.embedding.request import EmbeddingRequest
 
 
 def make_pending(id: int, *lengths: int) -> Pending:

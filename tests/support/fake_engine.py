@@ -29,7 +29,7 @@ from llamactypes.engine import (
     SlotOrder,
     SlotState,
 )
-from llamactypes.engine.embedding import shaped
+from llamactypes.engine.embedding.request import shaped
 from llamactypes.engine.measures.timings import Timings
 from llamactypes.engine.planning.adapters import scales_of
 from llamactypes.engine.request import (

@@ -6,6 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.support import tiny_bert as tiny_bert_gguf
 from tests.support import tiny_gguf, tiny_memories
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +36,26 @@ def memory_model(kind: str) -> Path:
     """Return a generated model of `kind`: swa, mamba or jamba."""
     write = getattr(tiny_memories, f"write_{kind}")
     return tiny_gguf.cached(CACHE / f"{kind}-{_VERSION}.gguf", write)
+
+
+def tiny_infill() -> Path:
+    """Return `tiny_model` with fill-in-the-middle tokens."""
+
+    def write(path: Path) -> None:
+        tiny_gguf.write_model(path, has_infill=True)
+
+    return tiny_gguf.cached(CACHE / f"infill-{_VERSION}.gguf", write)
+
+
+def tiny_bert() -> Path:
+    """Return a generated encoder for embeddings."""
+    return tiny_gguf.cached(CACHE / f"bert-{_VERSION}.gguf", tiny_bert_gguf.write_bert)
+
+
+def tiny_reranker() -> Path:
+    """Return a generated encoder with a head that gives scores."""
+    path = CACHE / f"reranker-{_VERSION}.gguf"
+    return tiny_gguf.cached(path, tiny_bert_gguf.write_reranker)
 
 
 def stories_model() -> Path | None:

@@ -23,6 +23,9 @@ N_HEAD_KV = 2
 N_LAYER = 2
 N_LORA_RANK = 4
 
+INFILL_TOKENS = {"fim_pre": 3, "fim_suf": 4, "fim_mid": 5}
+"""Tokens for bytes that no text has, used as marks."""
+
 _UNKNOWN, _CONTROL, _NORMAL, _BYTE = 2, 3, 1, 6
 _SPACE = "▁"  # how SentencePiece spells a space
 _SYLLABLES = [a + b for a in "bdfglmnprst" for b in "aeiou"]
@@ -57,6 +60,7 @@ def write_model(
     template: str | None = TEMPLATE,
     causal: bool = True,
     has_vocabulary: bool = True,
+    has_infill: bool = False,
     split_max_tensors: int = 0,
 ) -> None:
     """Write a llama model of about 500 kB with a SentencePiece vocabulary.
@@ -81,6 +85,9 @@ def write_model(
     else:
         writer.add_tokenizer_model("none")
         writer.add_vocab_size(len(vocabulary()))
+    if has_infill:
+        for name, token in INFILL_TOKENS.items():
+            writer.add_uint32(f"tokenizer.ggml.{name}_token_id", token)
     if template is not None:
         writer.add_chat_template(template)
     _add_tensors(writer, np.random.default_rng(seed))

@@ -16,7 +16,7 @@ from llamactypes.cpus import CpuLoad
 from llamactypes.engine.compute.dry_prototypes import DryPrototypes
 from llamactypes.engine.compute.runner import LlamaRunner, Runner
 from llamactypes.engine.config import AdapterInfo, EngineConfig, ModelInfo
-from llamactypes.engine.embedder import Embedder, LlamaEmbedder
+from llamactypes.engine.embedding.embedder import Embedder, LlamaEmbedder
 from llamactypes.engine.prefixes.checkpoints import MemoryTraits
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.engine.threads.choice import choose_threads, warn_of_too_many

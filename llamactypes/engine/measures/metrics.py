@@ -6,7 +6,7 @@ from collections.abc import Sequence as SequenceOf
 from typing import Any
 
 from llamactypes.engine.config import EngineMetrics
-from llamactypes.engine.embedding import EmbeddingResult
+from llamactypes.engine.embedding.request import EmbeddingResult
 from llamactypes.engine.measures.histogram import Histogram
 from llamactypes.engine.planning.plan import Plan
 from llamactypes.engine.planning.sequence import Sequence

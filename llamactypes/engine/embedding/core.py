@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 from llamactypes.engine.config import EngineConfig, ModelInfo, SlotState
-from llamactypes.engine.embedder import Embedder
-from llamactypes.engine.embedding import EmbeddingResult, shaped
-from llamactypes.engine.embedding_job import EmbeddingJob
-from llamactypes.engine.embedding_queue import EmbeddingQueue, Pending, Piece
+from llamactypes.engine.embedding.embedder import Embedder
+from llamactypes.engine.embedding.job import EmbeddingJob
+from llamactypes.engine.embedding.queue import EmbeddingQueue, Pending, Piece
+from llamactypes.engine.embedding.request import EmbeddingResult, shaped
 from llamactypes.engine.measures.metrics import Meter
 from llamactypes.errors import DecodeAborted, KVCacheFull, LlamaError, NotFinite
 
@@ -56,6 +56,7 @@ class EmbeddingCore:
         self._on_end = on_end
         self._live: dict[int, tuple[Pending, EmbeddingJob]] = {}
         self._batch: tuple[Piece, ...] = ()
+        self._n_started = 0
         self._n_alone = 0
         """Next inputs to compute one by one."""
 
@@ -74,12 +75,12 @@ class EmbeddingCore:
 
     @property
     def n_running(self) -> int:
-        """Inputs in the batch that is being computed."""
-        return len(self._batch)
+        """Requests of which something was computed, or is being."""
+        return self._n_started
 
     def slot_states(self) -> list[SlotState]:
         """Return as many slots as inputs may be computed together."""
-        n, n_ctx = self.n_running, self._embedder.n_tokens_input
+        n, n_ctx = len(self._batch), self._embedder.n_tokens_input
         return [SlotState(id, n_ctx, id < n) for id in range(self._info.n_slots)]
 
     def interrupt(self) -> None:
@@ -159,6 +160,7 @@ class EmbeddingCore:
         for pending in (piece.pending for piece in batch):
             if not pending.t_start:
                 pending.t_start = now
+                self._n_started += 1
                 self._meter.queue_s.observe(now - pending.t_submit)
 
     def _without_room(self, batch: list[Piece], error: KVCacheFull) -> None:
@@ -183,6 +185,7 @@ class EmbeddingCore:
     def _end(self, id: int, result: EmbeddingResult) -> None:
         pending, job = self._live.pop(id)
         self._queue.remove(pending)
+        self._n_started -= bool(pending.t_start)
         now = time.perf_counter()
         self._meter.count_embedding(result, pending.t_submit, pending.t_start, now)
         self._on_end()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from llamactypes.engine.embedding import EmbeddingRequest
+from llamactypes.engine.embedding.request import EmbeddingRequest
 
 __all__ = ("EmbeddingQueue", "Pending", "Piece")
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from llamactypes.engine.embedding import EmbeddingRequest, EmbeddingResult
+from llamactypes.engine.embedding.request import EmbeddingRequest, EmbeddingResult
 
 __all__ = ("EmbeddingJob",)
 

@@ -1,0 +1,1 @@
+"""Embeddings instead of text: what is asked, in which turn, and how it is computed."""
