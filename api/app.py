@@ -13,9 +13,9 @@ from api.middleware import install
 from api.observed_app import ObservedApp
 from api.resources.counting import CountChatTokens, CountCompletionTokens
 from api.resources.embed import NativeEmbeddings, OpenAIEmbeddings, Rerank
-from api.resources.generate import ChatCompletion, NativeCompletion, TextCompletion
-from api.resources.infill import InfillCompletion
+from api.resources.generate import ChatCompletion, NativeCompletion
 from api.resources.health import Health, Live
+from api.resources.infill import InfillCompletion
 from api.resources.info import Front, Props
 from api.resources.kept_responses import (
     CancelResponse,
@@ -26,12 +26,15 @@ from api.resources.lora import LoraAdapters
 from api.resources.messages import CountMessageTokens, Messages
 from api.resources.metrics import Metrics
 from api.resources.models import Model, Models
+from api.resources.openapi import OpenApi
 from api.resources.responses import CountResponseTokens, CreateResponse
 from api.resources.slots import SlotActions, Slots
 from api.resources.text import ApplyTemplate, Detokenize, Tokenize
+from api.resources.text_completion import TextCompletion
 from api.resources.vertex import Predict, request_formats
 from api.settings import Settings, SettingsError
 from api.settings.vertex import Vertex
+from api.telemetry import span_observers
 from api.traffic import Traffic
 from llamactypes.engine import Engine
 
@@ -57,6 +60,7 @@ _ROUTES = (
     (SlotActions, ("/slots/{slot_id}",)),
     (LoraAdapters, ("/lora-adapters",)),
     (Metrics, ("/metrics",)),
+    (OpenApi, ("/openapi.json",)),
     (Tokenize, ("/tokenize",)),
     (Detokenize, ("/detokenize",)),
     (ApplyTemplate, ("/apply-template",)),
@@ -99,7 +103,10 @@ def create_app(
     known = [path for _, paths in _ROUTES for path in paths]
     traffic = Traffic(settings.api_prefix, known + vertex)
     context = ServingContext(settings, engine, traffic)
-    app: falcon.App[Any, Any] = ObservedApp((log_access,))
+    context.routes = _ROUTES
+    app: falcon.App[Any, Any] = ObservedApp(
+        (log_access, *span_observers(lambda: context.model_id))
+    )
     app.req_options.strip_url_path_trailing_slash = True
     install(app, context)
     install_error_handlers(app)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from api.chat_prompt import ChatPrompts
 from api.key_limit import KeyLimit
@@ -53,6 +54,8 @@ class ServingContext:
                 settings.responses_store_age_s,
             )
         )
+        self.routes: Sequence[tuple[type[Any], Sequence[str]]] = ()
+        """Every resource and its paths; the application sets it."""
         self._prompts: ChatPrompts | None = None
         self._lock = threading.Lock()
 

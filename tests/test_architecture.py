@@ -102,6 +102,17 @@ ROOMS = (
         may=("api.hub", "huggingface_hub", "httpx2", ERRORS),
         must_not=("ctypes", "threading"),
     ),
+    # What describes the API, and what is decided from headers alone: pure.
+    Room(
+        ("api.openapi", "api.openapi.*", "api.cors", "api.request_id"),
+        may=("api.openapi", "api.protocol", "api.settings"),
+        must_not=("ctypes", "os", "logging", "time", *NO_THREADS, *NO_HTTP),
+    ),
+    Room(
+        ("api.telemetry",),
+        may=("api.exchange", "opentelemetry"),
+        must_not=("ctypes", *NO_HTTP),
+    ),
     Room(
         ("api.resources", "api.resources.*"),
         may=(

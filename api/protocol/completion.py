@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from api.protocol.fields import Body, Integer, boolean, text
-from api.protocol.invalid import NotSupported
+from api.protocol.fields import Body, boolean
 from api.protocol.logprobs import LegacyLogprobs
 from api.protocol.native import progress_object, verbose_result
 from api.protocol.reply import (
@@ -24,18 +23,7 @@ __all__ = (
     "completion_reply",
     "read_echo",
     "read_legacy_logprobs",
-    "refuse_legacy",
 )
-
-_BEST_OF = Integer(("best_of",), 1)
-
-
-def refuse_legacy(body: Body) -> None:
-    """Raise for OpenAI's completion parameters that cannot be honoured."""
-    if text(body, "suffix"):
-        raise NotSupported("suffix", "text is only generated at the end")
-    if _BEST_OF.read(body, 1) > 1:
-        raise NotSupported("best_of", "every completion is returned; use n")
 
 
 def read_legacy_logprobs(body: dict[str, Any]) -> tuple[dict[str, Any], int | None]:

@@ -16,7 +16,14 @@ from api.protocol.sampling_fields import Tokenizer, read_sampling
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.sampling_params import RANDOM_SEED, SamplingParams
 
-__all__ = ("CompletionOptions", "OptionDefaults", "read_options", "refuse_unsupported")
+__all__ = (
+    "BOOLEANS",
+    "CompletionOptions",
+    "INTEGERS",
+    "OptionDefaults",
+    "read_options",
+    "refuse_unsupported",
+)
 
 _INT64_MAX = 2**63 - 1
 _MAX_STOPS = 1024
@@ -35,7 +42,20 @@ _N_CACHE_REUSE = Integer(("n_cache_reuse",), 0)
 _T_MAX_PREDICT = Integer(("t_max_predict_ms",), -1, _INT64_MAX)
 _ID_SLOT = Integer(("id_slot",), -1)
 _PING = Integer(("sse_ping_interval",), -1)
+_N_CHOICES = ("n_cmpl", "n")
 _BUDGET = Integer(("reasoning_budget_tokens", "thinking_budget_tokens"), -1)
+
+INTEGERS = (
+    *(_MAX_TOKENS, _N_KEEP, _N_DISCARD, _N_INDENT, _N_CACHE_REUSE, _T_MAX_PREDICT),
+    *(_ID_SLOT, _PING, Integer(_N_CHOICES, 1)),
+)
+"""Whole numbers beside the sampling parameters'."""
+
+BOOLEANS = (
+    *("stream", "timings_per_token", "return_tokens", "return_progress", "verbose"),
+    *("cache_prompt", "ignore_eos", "post_sampling_probs"),
+)
+"""Switches, under the names that `CompletionOptions` has for them, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,32 +194,28 @@ def read_options(
             something this server cannot honour.
     """
     refuse_unsupported(body)
-    n_choices = Integer(("n_cmpl", "n"), 1, n_slots)
+    n_choices = Integer(_N_CHOICES, 1, n_slots)
     n_predict = _MAX_TOKENS.read(body, -1)
     return CompletionOptions(
         sampling=read_sampling(body, defaults.sampling, vocab),
         n_predict=defaults.n_predict if n_predict < 0 else n_predict,
         stop=_stop(body, defaults.stop),
         n_choices=n_choices.read(body, 1),
-        stream=boolean(body, "stream", False),
         include_usage=_include_usage(body),
-        timings_per_token=boolean(body, "timings_per_token", False),
-        return_tokens=boolean(body, "return_tokens", False),
-        return_progress=boolean(body, "return_progress", False),
         sse_ping_interval_s=_PING.read(body, defaults.sse_ping_interval_s),
-        verbose=boolean(body, "verbose", defaults.verbose),
-        cache_prompt=boolean(body, "cache_prompt", defaults.cache_prompt),
         n_cache_reuse=_N_CACHE_REUSE.read(body, defaults.n_cache_reuse),
-        ignore_eos=boolean(body, "ignore_eos", defaults.ignore_eos),
         id_slot=_ID_SLOT.read(body, -1),
         n_keep=_N_KEEP.read(body, defaults.n_keep),
         n_discard=_N_DISCARD.read(body, 0),
         n_indent=_N_INDENT.read(body, 0),
         t_max_predict_ms=_T_MAX_PREDICT.read(body, -1),
-        post_sampling_probs=boolean(body, "post_sampling_probs", False),
         response_fields=strings(body, "response_fields") or (),
         special=defaults.special,
         lora=read_lora(body.get("lora")),
+        **{
+            name: boolean(body, name, getattr(defaults, name, False))
+            for name in BOOLEANS
+        },
     )
 
 

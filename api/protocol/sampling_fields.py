@@ -16,7 +16,7 @@ from llamactypes.sampling_params import (
     SamplingParams,
 )
 
-__all__ = ("Tokenizer", "read_sampling")
+__all__ = ("INTEGERS", "NUMBERS", "Tokenizer", "read_sampling")
 
 
 class Tokenizer(Protocol):
@@ -35,7 +35,7 @@ class Tokenizer(Protocol):
         """Return the bytes of one token."""
 
 
-_NUMBERS = {
+NUMBERS = {
     "temperature": Number(("temperature",), minimum=0.0),
     "dynatemp_range": Number(("dynatemp_range",)),
     "dynatemp_exponent": Number(("dynatemp_exponent",)),
@@ -55,7 +55,7 @@ _NUMBERS = {
     "adaptive_decay": Number(("adaptive_decay",), 0.0, 0.99, hard=True),
 }
 
-_INTEGERS = {
+INTEGERS = {
     "top_k": Integer(("top_k",), minimum=0, hard=False),
     "repeat_last_n": Integer(("repeat_last_n",), minimum=0),
     "dry_allowed_length": Integer(("dry_allowed_length",), minimum=0),
@@ -97,9 +97,9 @@ def read_sampling(
         InvalidRequest: A field has the wrong type or is out of a hard range.
     """
     values: dict[str, Any] = {}
-    for name, number in _NUMBERS.items():
+    for name, number in NUMBERS.items():
         values[name] = number.read(body, getattr(defaults, name))
-    for name, integer in _INTEGERS.items():
+    for name, integer in INTEGERS.items():
         values[name] = integer.read(body, getattr(defaults, name))
     values["backend_sampling"] = boolean(
         body, "backend_sampling", defaults.backend_sampling

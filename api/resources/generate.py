@@ -1,4 +1,4 @@
-"""The routes that generate: native completions, OpenAI completions, chat."""
+"""The routes that generate: native completions and chat."""
 
 from __future__ import annotations
 
@@ -10,30 +10,22 @@ import falcon
 
 from api.errors import ContextLengthExceeded
 from api.protocol.chat import ChatStream, chat_reply
-from api.protocol.completion import (
-    completion_reply,
-    read_echo,
-    read_legacy_logprobs,
-    refuse_legacy,
-)
 from api.protocol.conversation import read_conversation, read_logprobs
-from api.protocol.echo import Echo, read_echoes
-from api.protocol.echoed_stream import completion_stream
+from api.protocol.echo import Echo
 from api.protocol.fields import boolean
 from api.protocol.native import NativeStream, native_reply
 from api.protocol.prompt import read_prompts, with_bos
 from api.resources.generating import Generating, Shape
 from llamactypes.errors import PromptTooLong
 
-__all__ = ("NATIVE", "ChatCompletion", "NativeCompletion", "TextCompletion")
+__all__ = ("NATIVE", "ChatCompletion", "NativeCompletion", "openai_codes")
 
 NATIVE = Shape(native_reply, NativeStream, shows_prompt=True)
-_TEXT = Shape(completion_reply, completion_stream)
 _CHAT = Shape(chat_reply, ChatStream)
 
 
 @contextmanager
-def _openai_codes() -> Iterator[None]:
+def openai_codes() -> Iterator[None]:
     """Give an error the code that OpenAI's API has a word for."""
     try:
         yield
@@ -51,33 +43,12 @@ class NativeCompletion(Generating):
         self._respond(req, resp, self._facts(body, prompts), NATIVE)
 
 
-class TextCompletion(Generating):
-    """``POST /v1/completions``: OpenAI's legacy format."""
-
-    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Complete every prompt."""
-        with _openai_codes():
-            self._complete(req, resp)
-
-    def _complete(self, req: falcon.Request, resp: falcon.Response) -> None:
-        body, n_top = read_legacy_logprobs(self._read_json(req))
-        refuse_legacy(body)
-        vocab = self._context.prompt_vocab
-        prompts = read_prompts(body, vocab)
-        echoes = read_echoes(body, prompts, vocab) if read_echo(body) else ()
-        facts = self._facts(body, prompts, echoes=echoes, n_top_shown=n_top)
-        if echoes and facts.options.sampling.n_probs:
-            options = replace(facts.options, prompt_logprobs=True)
-            facts = replace(facts, options=options)
-        self._respond(req, resp, facts, _TEXT)
-
-
 class ChatCompletion(Generating):
     """``POST /v1/chat/completions``."""
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer a conversation."""
-        with _openai_codes():
+        with openai_codes():
             self._answer(req, resp)
 
     def _answer(self, req: falcon.Request, resp: falcon.Response) -> None:

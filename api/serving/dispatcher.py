@@ -30,7 +30,7 @@ logger = logging.getLogger("llamactypes.server")
 _WARN_EVERY_S = 10.0
 
 CONTROL_PATHS = (
-    *("/", "/health", "/v1/health", "/metrics", "/props", "/slots"),
+    *("/", "/health", "/v1/health", "/metrics", "/props", "/slots", "/openapi.json"),
     *("/readyz", "/livez"),
     *("/models", "/v1/models", "/v1/models/{model_id:path}", "/lora-adapters"),
     *("/responses/{response_id}", "/v1/responses/{response_id}"),

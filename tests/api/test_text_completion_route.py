@@ -59,8 +59,6 @@ def test_echo_of_tokens_is_their_text(api):
 @pytest.mark.parametrize(
     "body",
     [
-        {"suffix": "end"},
-        {"best_of": 2},
         {"grammar": "root ::= x"},
         {"response_format": {"type": "json_object"}},
     ],
