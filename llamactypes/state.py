@@ -20,12 +20,18 @@ if TYPE_CHECKING:
     from llamactypes.context import Context
 
 __all__ = (
+    "BUFFER_HEAD_BYTES",
     "restore_leading_sequence",
     "restore_sequence",
     "restore_sequence_file",
     "save_sequence",
     "save_sequence_file",
 )
+
+
+BUFFER_HEAD_BYTES = 8
+"""A state in memory begins with a mark and the sequence's number, which one in a file
+does not have (llama-context.cpp, `state_seq_get_data`)."""
 
 
 def save_sequence(context: Context, seq_id: int, *, partial: bool = False) -> bytearray:
@@ -95,11 +101,15 @@ def restore_sequence(
 def restore_leading_sequence(
     context: Context, seq_id: int, data: bytearray, start: int
 ) -> int:
-    """Replace a sequence by the state that begins at `start`; return its length.
+    """Replace a sequence by the state of a file, at `start` in it; return its length.
 
-    Something else may follow it. Errors as `restore_sequence`.
+    Something else may follow it; what comes before it is overwritten. Errors as
+    `restore_sequence`.
     """
-    return _restore(context, seq_id, data, start, 0)
+    context.memory.seq_rm(seq_id)
+    begin = start - BUFFER_HEAD_BYTES
+    data[begin:start] = save_sequence(context, seq_id)[:BUFFER_HEAD_BYTES]
+    return _restore(context, seq_id, data, begin, 0) - BUFFER_HEAD_BYTES
 
 
 def _restore(

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from llamactypes.engine.prefixes.checkpoints import Checkpoint, Checkpoints
 from llamactypes.engine.prefixes.state_cache import SavedState
 from llamactypes.errors import StateError
+from llamactypes.state import BUFFER_HEAD_BYTES
 from llamactypes.state_file import pack_head, unpack_head
 
 __all__ = ("SlotFile", "SlotFiles", "pack_checkpoints", "unpack_checkpoints")
@@ -69,7 +70,8 @@ class SlotFiles:
         """
         path = self._path(name)
         tail = pack_checkpoints(saved.checkpoints)
-        parts = (pack_head(saved.tokens), saved.data, tail)
+        body = memoryview(saved.data)[BUFFER_HEAD_BYTES:]
+        parts = (pack_head(saved.tokens), body, tail)
         try:
             return _write(path, parts)
         except OSError as error:
@@ -125,7 +127,7 @@ def _is_text(code: int) -> bool:
     return not is_control and not 0xD800 <= code < 0xE000
 
 
-def _write(path: Path, parts: Iterable[bytes | bytearray]) -> int:
+def _write(path: Path, parts: Iterable[bytes | bytearray | memoryview]) -> int:
     """Write beside `path` and put it in its place."""
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
     try:

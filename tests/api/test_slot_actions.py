@@ -39,7 +39,7 @@ def test_actions_are_off_without_a_folder(make_api):
 
 
 def test_a_slot_is_saved_to_a_file_of_the_folder(api, tmp_path):
-    answer(api, SavedState([1, 2], b"state"))
+    answer(api, SavedState([1, 2], b"mark....state"))
     reply = api.post("/slots/1?action=save", {"filename": "a.bin"})
     assert reply.status_code == 200
     size = (tmp_path / "a.bin").stat().st_size
@@ -56,7 +56,7 @@ def test_a_slot_is_saved_to_a_file_of_the_folder(api, tmp_path):
 
 
 def test_a_saved_file_is_restored(api, tmp_path):
-    SlotFiles(tmp_path).write("a.bin", SavedState([1, 2], b"state"))
+    SlotFiles(tmp_path).write("a.bin", SavedState([1, 2], b"mark....state"))
     answer(api, 99)
     reply = api.post("/slots/0?action=restore", {"filename": "a.bin"})
     assert reply.status_code == 200
@@ -99,7 +99,7 @@ def test_a_bad_name_is_refused_before_the_engine_is_asked(api):
 
 
 def test_a_file_that_does_not_fit_is_the_requests_fault(api, tmp_path):
-    SlotFiles(tmp_path).write("a.bin", SavedState([1, 2], b"state"))
+    SlotFiles(tmp_path).write("a.bin", SavedState([1, 2], b"mark....state"))
     answer(api, StateError("no room"))
     reply = api.post("/slots/0?action=restore", {"filename": "a.bin"})
     status, _, message = error(reply)
@@ -108,7 +108,7 @@ def test_a_file_that_does_not_fit_is_the_requests_fault(api, tmp_path):
 
 def test_a_slot_that_cannot_be_written_is_the_servers_fault(api, tmp_path):
     (tmp_path / "folder").mkdir()
-    answer(api, SavedState([1, 2], b"state"))
+    answer(api, SavedState([1, 2], b"mark....state"))
     reply = api.post("/slots/0?action=save", {"filename": "folder"})
     status, kind, message = error(reply)
     assert (status, kind) == (500, "server_error")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import pytest
@@ -44,7 +45,7 @@ def test_a_name_that_leads_elsewhere_is_refused(name, tmp_path):
 
 def test_a_file_gives_back_what_was_written(tmp_path):
     files = SlotFiles(tmp_path)
-    saved = SavedState([5, 6, 7], b"state", (Checkpoint(2, b"abc"),))
+    saved = SavedState([5, 6, 7], b"mark....state", (Checkpoint(2, b"abc"),))
     n_written = files.write("a.bin", saved)
     assert n_written == (tmp_path / "a.bin").stat().st_size
     tokens, data, start = files.read("a.bin")
@@ -55,14 +56,19 @@ def test_a_file_gives_back_what_was_written(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     files = SlotFiles(tmp_path)
-    files.write("a.bin", SavedState([1], b"old"))
+    files.write("a.bin", SavedState([1], b"mark....old"))
     before = (tmp_path / "a.bin").read_bytes()
-    with pytest.raises(TypeError):
-        files.write("a.bin", SavedState([1], "no bytes"))
+    monkeypatch.setattr("os.fsync", no_space)
+    with pytest.raises(StateError, match="No space left"):
+        files.write("a.bin", SavedState([1], b"mark....new"))
     assert (tmp_path / "a.bin").read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def no_space(handle: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_what_cannot_be_written_or_read_is_named_without_its_folder(tmp_path):
@@ -98,7 +104,7 @@ def test_a_symbolic_link_is_refused(tmp_path):
 
 def test_a_plain_list_of_tokens_is_understood():
     packed = pack_head([3, 4])
-    plain = packed[:8] + (2).to_bytes(4, "little") + packed[24:32] + b"state"
+    plain = packed[:8] + (2).to_bytes(4, "little") + packed[24:32] + b"mark....state"
     assert unpack_head(plain) == ([3, 4], 20)
 
 
