@@ -20,6 +20,8 @@ from api.json_loader import dumps_bytes
 from api.protocol.anthropic_error import OVERLOADED, anthropic_error, speaks_anthropic
 from api.protocol.error_reply import ErrorReply
 from api.protocol.invalid import InvalidRequest
+from api.request_id import id_headers, request_name
+from api.streams.ring import OffsetLost
 from llamactypes.chat import MessageError
 from llamactypes.errors import (
     AdapterError,
@@ -99,12 +101,14 @@ class KeyBusy(Exception):  # noqa: N818 - a refusal
         self.retry_after_s = retry_after_s
 
 
-def describe(error: BaseException) -> ErrorReply:
-    """Return the reply for any exception."""
+def describe(error: BaseException, request_id: str = "-") -> ErrorReply:
+    """Return the reply for any exception; the log gets what clients must not see."""
     for kind, explain in _TABLE:
         if isinstance(error, kind):
             return explain(error)
-    logger.error("unexpected %s", type(error).__name__, exc_info=error)
+    logger.error(
+        "unexpected %s in request %s", type(error).__name__, request_id, exc_info=error
+    )
     return ErrorReply(500, "internal server error; see the log", headers=_HOPELESS)
 
 
@@ -118,7 +122,8 @@ def install_error_handlers(app: falcon.App[Any, Any]) -> None:
 def _handle(
     req: falcon.Request, resp: falcon.Response, error: Exception, params: Any
 ) -> None:
-    reply = describe(error)
+    name = _request_id(req, resp)
+    reply = describe(error, name)
     resp.status = falcon.code_to_http_status(reply.status)
     resp.content_type = JSON_TYPE
     resp.data = dumps_bytes(_body(req, reply))
@@ -126,9 +131,18 @@ def _handle(
         resp.set_header(name, value)
 
 
+def _request_id(req: falcon.Request, resp: falcon.Response) -> str:
+    """Return the request's name; Falcon refuses some methods before anyone gave it."""
+    name: str | None = getattr(req.context, "request_id", None)
+    if name is None:
+        name = req.context.request_id = request_name(req.get_header("X-Request-Id"))
+        resp.set_headers(id_headers(req.path, name))
+    return name
+
+
 def _body(req: falcon.Request, reply: ErrorReply) -> dict[str, Any]:
     if speaks_anthropic(req.path):
-        return anthropic_error(reply, getattr(req.context, "request_id", None))
+        return anthropic_error(reply, req.context.request_id)
     return reply.body()
 
 
@@ -188,6 +202,11 @@ def _context_length(error: Any) -> ErrorReply:
     return replace(reply, extra={**reply.extra, **extra})
 
 
+def _offset_lost(error: Any) -> ErrorReply:
+    extra = {"param": "from", "first_offset": error.first}
+    return ErrorReply(400, str(error), "offset_lost_error", extra)
+
+
 def _too_large(error: Any) -> ErrorReply:
     return ErrorReply(400, str(error), extra={"param": "input"})
 
@@ -235,6 +254,7 @@ def _http(error: Any) -> ErrorReply:
 _TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
     (InvalidRequest, _invalid),
     (MessageError, _message),
+    (OffsetLost, _offset_lost),
     (NotAuthorized, _unauthorized),
     (ContextLengthExceeded, _context_length),
     (PromptTooLong, _too_long),

@@ -108,6 +108,7 @@ _INFILL = RequestSchema(
     },
     streams=True,
 )
+_ONE: Schema = {"type": "integer", "minimum": 1, "maximum": 1}
 _ANTHROPIC: dict[str, Schema] = {
     "model": STRING,
     "messages": array(OBJECT),
@@ -116,6 +117,7 @@ _ANTHROPIC: dict[str, Schema] = {
     "tool_choice": OBJECT,
     "thinking": OBJECT,
     "output_config": OBJECT,
+    "chat_template_kwargs": OBJECT,
 }
 _OTHERS_NAMES = (
     *("n_predict", "max_completion_tokens", "max_tokens"),
@@ -126,7 +128,14 @@ _OTHERS_NAMES = (
 _SHARED = {k: v for k, v in GENERATION.items() if k not in _OTHERS_NAMES}
 _ANTHROPIC_MESSAGES = RequestSchema(
     ("max_tokens", "messages"),
-    {**_SHARED, **_ANTHROPIC, "max_tokens": _COUNT, "stop_sequences": STRINGS},
+    {
+        **_SHARED,
+        **_ANTHROPIC,
+        "max_tokens": _COUNT,
+        "stop_sequences": STRINGS,
+        "n": _ONE,
+        "n_cmpl": _ONE,
+    },
     streams=True,
 )
 _RESPONSE_INPUT: dict[str, Schema] = {
@@ -139,11 +148,12 @@ _RESPONSE_INPUT: dict[str, Schema] = {
     "text": OBJECT,
     "truncation": one_of("auto", "disabled"),
 }
+_LENGTHS = ("n_predict", "max_completion_tokens", "max_tokens", "n_probs")
 _RESPONSES = RequestSchema(
     (),
     {
         **_MODEL,
-        **_SHARED,
+        **{k: v for k, v in GENERATION.items() if k not in _LENGTHS},
         **_RESPONSE_INPUT,
         "store": BOOLEAN,
         "background": BOOLEAN,
@@ -152,6 +162,14 @@ _RESPONSES = RequestSchema(
         "parallel_tool_calls": BOOLEAN,
         "metadata": OBJECT,
         "include": STRINGS,
+        "n": _ONE,
+        "chat_template_kwargs": OBJECT,
+        "add_generation_prompt": BOOLEAN,
+        "continue_final_message": either(BOOLEAN, one_of("content")),
+        "reasoning_effort": STRING,
+        "user": STRING,
+        "safety_identifier": STRING,
+        "prompt_cache_key": STRING,
     },
     streams=True,
 )
@@ -184,7 +202,14 @@ REQUESTS: dict[str, RequestSchema] = {
     "Messages": _ANTHROPIC_MESSAGES,
     "CountMessageTokens": RequestSchema(("messages",), _ANTHROPIC),
     "CreateResponse": _RESPONSES,
-    "CountResponseTokens": RequestSchema((), {**_MODEL, **_RESPONSE_INPUT}),
+    "CountResponseTokens": RequestSchema(
+        (),
+        {
+            k: v
+            for k, v in _RESPONSES.properties.items()
+            if k not in GENERATION or k == "n"
+        },
+    ),
     "CountChatTokens": RequestSchema(("messages",), {**_MODEL, **_CONVERSATION}),
     "CountCompletionTokens": RequestSchema(("prompt",), {"prompt": _PROMPT}),
     "ApplyTemplate": RequestSchema(("messages",), _CONVERSATION),

@@ -28,6 +28,11 @@ class Client:
         )
         self._exchange = exchange_of(environ)
 
+    @property
+    def request_id(self) -> str:
+        """The request's name in its reply and in the log."""
+        return "-" if self._exchange is None else self._exchange.request_id
+
     def is_gone(self) -> bool:
         """Whether the connection was closed by the client."""
         return self._is_gone is not None and bool(self._is_gone())

@@ -100,7 +100,7 @@ class EventStream:
         # but all of them see an error event.
         self._client.note_end(End.ERROR)
         self.close()
-        objects = self._format.failure(describe(error))
+        objects = self._format.failure(describe(error, self._client.request_id))
         return b"".join(map(self._format.encode, objects))
 
     def _ping(self) -> bytes:

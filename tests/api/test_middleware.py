@@ -1,4 +1,5 @@
 import pytest
+from falcon import testing
 
 from llamactypes.engine import EngineState
 from tests.support.fake_engine import FakeEngine
@@ -238,3 +239,22 @@ def test_a_stopping_server_refuses_with_retry_after(make_api, state):
     for reply in (api.get("/health"), api.post("/completion", {"prompt": "a"})):
         assert reply.status_code == 503
         assert int(reply.headers["retry-after"]) > 0
+
+
+def test_an_unexpected_error_names_its_request_in_the_log_alone(make_api, caplog):
+    api = make_api()
+    api.engine.refusal = RuntimeError("secret detail")
+    reply = api.post("/completion", {"prompt": "a"}, headers={"X-Request-Id": "r-5"})
+    assert reply.status_code == 500
+    assert "secret" not in reply.text
+    assert "unexpected RuntimeError in request r-5" in caplog.text
+
+
+def test_a_method_that_falcon_keeps_for_itself_is_400_with_an_id(api):
+    env = testing.create_environ("/health", method="GET")
+    env["REQUEST_METHOD"] = "WEBSOCKET"
+    told = []
+    list(api.app(env, lambda status, headers, *more: told.append((status, headers))))
+    ((status, headers),) = told
+    assert status.startswith("400")
+    assert "x-request-id" in dict(headers)
