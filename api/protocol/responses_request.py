@@ -123,8 +123,9 @@ def _refuse_elsewhere(body: Body) -> None:
     for name, instead in _ELSEWHERE.items():
         if body.get(name) is not None:
             raise NotSupported(name, instead)
-    if Integer(("n",), 1).read(body, 1) != 1:
-        raise NotSupported("n", "a response has one answer; send several requests")
+    for name in ("n", "n_cmpl"):
+        if Integer((name,), 1).read(body, 1) != 1:
+            raise NotSupported(name, "a response has one answer; send several requests")
 
 
 def _check_text(body: Body) -> None:

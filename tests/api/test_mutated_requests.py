@@ -8,7 +8,9 @@ import os
 
 import pytest
 
-from tests.support.mutations import PLAIN, mutants
+from api.app import _ROUTES
+from api.openapi.requests import REQUESTS
+from tests.support.mutations import PLAIN, Mutant, mutants
 
 N = int(os.environ.get("LLAMACTYPES_MUTANTS", "400"))
 SEED = int(os.environ.get("LLAMACTYPES_MUTANTS_SEED", "0"))
@@ -48,3 +50,21 @@ def test_what_is_mutated_was_right(api, n):
     text = b"" if body is None else json.dumps(body).encode()
     reply = answer(api, method, path, text)
     assert reply.status_code in (200, 501) or "resp_1" in path, reply.text
+
+
+PLAUSIBLE = (2, True, "a", 0, -1, 0.5, [], {}, "auto", ["a"], [1], {"a": 1}, [{}])
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_every_field_may_have_any_plausible_value(api, name):
+    paths = {kind.__name__: paths for kind, paths in _ROUTES}[name]
+    n_values = len(PLAUSIBLE) if N > 1000 else 3
+    for method, path, body in PLAIN:
+        if method != "POST" or path.partition("?")[0] not in paths:
+            continue
+        for field in REQUESTS[name].properties:
+            for value in PLAUSIBLE[:n_values]:
+                mutant = Mutant(
+                    0, method, path, json.dumps({**body, field: value}).encode()
+                )
+                check(answer(api, method, path, mutant.body), mutant)

@@ -172,3 +172,11 @@ def test_what_cannot_be_honoured_is_refused_by_name(body, param):
     with pytest.raises(InvalidRequest) as caught:
         read(**body)
     assert (caught.value.status, caught.value.param) == (400, param)
+
+
+@pytest.mark.parametrize("name", ["n", "n_cmpl"])
+def test_more_than_one_answer_is_refused_under_either_name(name):
+    with pytest.raises(InvalidRequest, match="one answer") as caught:
+        read(**{name: 2})
+    assert caught.value.param == name
+    assert read(**{name: 1}).items
