@@ -294,8 +294,21 @@ def test_bad_requests_are_refused_before_the_first_byte(api, body, param, is_str
     assert refused(api, stream=is_streamed, **body)["param"] == param
 
 
-def test_a_text_without_words_is_answered(api):
-    assert api.post(PATH, {"input": ""}).status_code == 200
+@pytest.mark.parametrize("value", ["", [{"role": "user", "content": ""}]])
+def test_a_text_without_words_is_answered(api, value):
+    assert api.post(PATH, {"input": value}).status_code == 200
+
+
+def test_a_preflight_needs_no_key_and_a_refusal_can_be_read_by_pages(make_api):
+    api = make_api(api_keys=("k",))
+    origin = {"Origin": "http://page.example"}
+    for path in (PATH, f"{PATH}/resp_1"):
+        preflight = api.client.simulate_options(path, headers=origin)
+        assert preflight.status_code == 200
+        assert "Access-Control-Allow-Origin" in preflight.headers
+    refusal = api.post(PATH, HI, headers=origin)
+    assert refusal.status_code == 401
+    assert "Access-Control-Allow-Origin" in refusal.headers
 
 
 @pytest.mark.parametrize(
