@@ -29,11 +29,13 @@ from api.resources.models import Model, Models
 from api.resources.openapi import OpenApi
 from api.resources.responses import CountResponseTokens, CreateResponse
 from api.resources.slots import SlotActions, Slots
+from api.resources.stream_routes import Stream, StreamLookup
 from api.resources.text import ApplyTemplate, Detokenize, Tokenize
 from api.resources.text_completion import TextCompletion
 from api.resources.vertex import Predict, request_formats
 from api.settings import Settings, SettingsError
 from api.settings.vertex import Vertex
+from api.streams.sessions import StreamSessions
 from api.telemetry import span_observers
 from api.traffic import Traffic
 from llamactypes.engine import Engine
@@ -80,11 +82,15 @@ _ROUTES = (
     (KeptResponse, _responses("/{response_id}")),
     (CancelResponse, _responses("/{response_id}/cancel")),
     (ResponseInputItems, _responses("/{response_id}/input_items")),
+    (Stream, ("/v1/stream", "/v1/stream/{conversation_id:path}")),
+    (StreamLookup, ("/v1/streams/lookup",)),
 )
 
 
 def create_app(
-    settings: Settings | None = None, engine: Engine | None = None
+    settings: Settings | None = None,
+    engine: Engine | None = None,
+    streams: StreamSessions | None = None,
 ) -> falcon.App[Any, Any]:
     """Return the WSGI application.
 
@@ -92,6 +98,7 @@ def create_app(
         settings: None: read from the environment (``LLAMA_ARG_MODEL`` …).
         engine: None: one is made from `settings`, starts to load at once, and stops
             with the process. A given one stays its owner's.
+        streams: Those of conversations; None: new ones. Their owner may close them.
     """
     if engine is None:
         from api.serving.bootstrap import settings_of_process, start_engine
@@ -102,7 +109,7 @@ def create_app(
     vertex = _vertex_routes(settings)
     known = [path for _, paths in _ROUTES for path in paths]
     traffic = Traffic(settings.api_prefix, known + vertex)
-    context = ServingContext(settings, engine, traffic)
+    context = ServingContext(settings, engine, traffic, streams)
     context.routes = _ROUTES
     app: falcon.App[Any, Any] = ObservedApp(
         (log_access, *span_observers(lambda: context.model_id))

@@ -13,6 +13,7 @@ from api.prompt_vocab import BoundedVocab
 from api.protocol.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
 from api.responses.store import ResponseStore, StoreLimits
+from api.streams.sessions import StreamSessions
 from api.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -25,7 +26,13 @@ __all__ = ("ServingContext",)
 class ServingContext:
     """One server's state. Any thread; resources share one object."""
 
-    def __init__(self, settings: Settings, engine: Engine, traffic: Traffic) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        engine: Engine,
+        traffic: Traffic,
+        streams: StreamSessions | None = None,
+    ) -> None:
         self.settings = settings
         self.engine = engine
         self.traffic = traffic
@@ -54,6 +61,7 @@ class ServingContext:
                 settings.responses_store_age_s,
             )
         )
+        self.streams = streams or StreamSessions(settings.stream_limits)
         self.routes: Sequence[tuple[type[Any], Sequence[str]]] = ()
         """Every resource and its paths; the application sets it."""
         self._prompts: ChatPrompts | None = None

@@ -38,6 +38,7 @@ _QUERIES: dict[str, dict[str, Schema]] = {
     "Slots": {"fail_on_no_slot": STRING},
     "SlotActions": {"action": STRING},
     "KeptResponse": {"stream": STRING},
+    "Stream": {"conv_id": STRING, "from": STRING},
     "ResponseInputItems": {"order": STRING, "after": STRING, "limit": STRING},
 }
 
@@ -160,8 +161,12 @@ def _parameter(name: str, place: str) -> dict[str, Any]:
 def _responses(kind: type[Any], path: str, method: str) -> dict[str, Any]:
     request = REQUESTS.get(kind.__name__) if method == "post" else None
     statuses = _ANTHROPIC_STATUSES if speaks_anthropic(path) else _STATUSES
+    if kind.__name__ == "Stream" and method == "delete":
+        success: Schema = {"204": {"description": "Nothing is left of it."}}
+    else:
+        success = {"200": _success(kind, request)}
     return {
-        "200": _success(kind, request),
+        **success,
         **{str(s): _error(words, path, method) for s, words in statuses.items()},
     }
 
@@ -171,7 +176,7 @@ def _success(kind: type[Any], request: RequestSchema | None) -> dict[str, Any]:
     content: dict[str, Any] = {_JSON: {"schema": schema}}
     if kind.__name__ == "Metrics":
         content = {"text/plain": {"schema": STRING}}
-    if request is not None and request.streams:
+    if kind.__name__ == "Stream" or (request is not None and request.streams):
         content["text/event-stream"] = {"schema": STRING}
     return {"description": "The answer.", "content": content}
 

@@ -228,5 +228,6 @@ REQUESTS: dict[str, RequestSchema] = {
     "Rerank": RequestSchema(("query",), _RERANK),
     "SlotActions": RequestSchema((), {"filename": STRING}),
     "LoraAdapters": RequestSchema(body=GENERATION["lora"]),
+    "StreamLookup": RequestSchema((), {"conversation_ids": array(ANY)}),
 }
 """By the name of the resource; a resource that is not here reads no body."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import falcon
 
+from api.errors import describe
+from api.json_loader import dumps_bytes
 from api.protocol.echo import Echo
 from api.protocol.invalid import InvalidRequest
 from api.protocol.options import read_options
@@ -16,9 +18,11 @@ from api.protocol.prompt import detokenize
 from api.protocol.reply import Choice, ReplyFacts, unique_id
 from api.protocol.stream_format import StreamFormat
 from api.resources.base import Resource, send_events, send_json
+from api.resources.resumable import answer_from, resumable
 from api.streams.client import Client
 from api.streams.event_stream import EventStream
 from api.streams.reader import Reader, collect, wait_started
+from api.streams.session import Production
 from llamactypes.engine import Generation
 
 __all__ = ("Generating", "Shape")
@@ -70,23 +74,29 @@ class Generating(Resource):
         client = Client(req.env)
         requests = facts.options.requests(list(facts.prompts))
         _check_count(len(requests), self._context.engine.request_limit)
-        generations = self._context.key_limit.submit(
-            req.context.key_index, requests, self._context.engine.submit_many
-        )
-        try:
-            # While the engine works, and while it surely has its vocabulary: a reply
-            # may be written after the engine was stopped.
-            if shape.shows_prompt or facts.options.verbose:
-                facts = replace(facts, prompt_texts=self._prompt_texts(facts))
-            if facts.options.stream:
-                wait_started(generations, client)
-                _start_stream(resp, generations, facts, shape, client)
-            else:
-                choices = collect(generations, client)
-                send_json(resp, shape.reply(facts, choices))
-        except BaseException:
-            Reader(generations).cancel()
-            raise
+        is_stream = facts.options.stream
+        with resumable(self._context, req, is_stream=is_stream) as session:
+            generations = self._context.key_limit.submit(
+                req.context.key_index, requests, self._context.engine.submit_many
+            )
+            try:
+                # While the engine works, and while it surely has its vocabulary: a
+                # reply may be written after the engine was stopped.
+                if shape.shows_prompt or facts.options.verbose:
+                    facts = replace(facts, prompt_texts=self._prompt_texts(facts))
+                if session is not None:
+                    production = _production(generations, facts, shape)
+                    answer_from(resp, session, client, production)
+                elif is_stream:
+                    wait_started(generations, client)
+                    send_events(resp, _event_stream(generations, facts, shape, client))
+                else:
+                    choices = collect(generations, client)
+                    send_json(resp, shape.reply(facts, choices))
+            except BaseException:
+                if session is None or not session.is_running:
+                    Reader(generations).cancel()
+                raise
 
     def _prompt_texts(self, facts: ReplyFacts) -> list[str]:
         vocab = self._context.engine.vocab
@@ -103,13 +113,29 @@ def _check_count(n_requests: int, limit: int) -> None:
         )
 
 
-def _start_stream(
-    resp: falcon.Response,
-    generations: list[Generation],
-    facts: ReplyFacts,
-    shape: Shape,
-    client: Client,
-) -> None:
+def _event_stream(
+    generations: Sequence[Generation], facts: ReplyFacts, shape: Shape, client: Client
+) -> EventStream:
     interval_s = facts.options.sse_ping_interval_s
-    stream = EventStream(generations, shape.stream(facts), client, interval_s)
-    send_events(resp, stream)
+    return EventStream(generations, shape.stream(facts), client, interval_s)
+
+
+def _production(
+    generations: Sequence[Generation], facts: ReplyFacts, shape: Shape
+) -> Production:
+    """Return what fills the log of a session with this reply."""
+    cancel = Reader(generations).cancel
+
+    def stream(client: Client) -> Iterable[bytes]:
+        return _event_stream(generations, facts, shape, client)
+
+    def whole(client: Client) -> Iterable[bytes]:
+        return (dumps_bytes(shape.reply(facts, collect(generations, client))),)
+
+    def error_event(error: Exception) -> bytes:
+        written = shape.stream(facts)
+        return b"".join(map(written.encode, written.failure(describe(error))))
+
+    if facts.options.stream:
+        return Production(generations, stream, cancel, error_event)
+    return Production(generations, whole, cancel, None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import falcon
 
 from api.errors import ClientGone
+from api.json_loader import dumps_bytes
 from api.protocol.invalid import InvalidRequest
 from api.protocol.reply import ReplyFacts
 from api.protocol.responses import ResponseWriter
@@ -15,11 +17,13 @@ from api.protocol.responses_request import ResponsesRequest, read_responses_requ
 from api.resources.base import send_events, send_json
 from api.resources.generating import Generating
 from api.resources.responses_prompt import prompt_of, responses_errors
+from api.resources.resumable import answer_from, resumable
 from api.responses.run import Events, ResponseRun
 from api.responses.store import StoredResponse, Turn
-from api.responses.stream import ResponseStream
+from api.responses.stream import ResponseStream, error_event
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.reader import wait_started
+from api.streams.session import Production
 from llamactypes.engine import Generation
 
 __all__ = ("CountResponseTokens", "CreateResponse")
@@ -79,24 +83,56 @@ class CreateResponse(_Asking):
         prompt = prompt_of(self._context, request, turn.context())
         facts = replace(facts, prompts=(prompt,))
         client = Client(req.env)
-        generation = self._submit(owner, facts)
-        client.watch([generation])
-        try:
-            if facts.options.stream and not request.is_background:
-                wait_started([generation], client)
-            run = self._run(generation, request, facts, is_kept)
-            stored = StoredResponse(owner, run, turn, request.is_background)
-            if request.is_background:
-                self._let_run(resp, stored, facts, client)
-            elif facts.options.stream:
-                if is_kept:
-                    self._context.responses.add(stored)
-                send_events(resp, _body(run, facts, client))
-            else:
-                self._wait(resp, stored, client, is_kept)
-        except BaseException:
-            generation.cancel()
-            raise
+        is_stream = facts.options.stream
+        # In background only a stream is more than what can be fetched by its id.
+        is_resumable = is_stream or not request.is_background
+        with resumable(
+            self._context, req if is_resumable else None, is_stream=is_stream
+        ) as session:
+            generation = self._submit(owner, facts)
+            client.watch([generation])
+            try:
+                if session is None and is_stream and not request.is_background:
+                    wait_started([generation], client)
+                run = self._run(generation, request, facts, is_kept)
+                stored = StoredResponse(owner, run, turn, request.is_background)
+                if request.is_background:
+                    self._let_run(stored)
+                if session is not None:
+                    production = self._production(generation, stored, facts, is_kept)
+                    answer_from(resp, session, client, production)
+                elif is_stream:
+                    self._keep(stored, is_kept)
+                    send_events(resp, _body(run, facts, client))
+                elif request.is_background:
+                    send_json(resp, run.response())
+                else:
+                    send_json(resp, self._whole(stored, client, is_kept))
+            except BaseException:
+                if session is None or not session.is_running:
+                    generation.cancel()
+                raise
+
+    def _production(
+        self,
+        generation: Generation,
+        stored: StoredResponse,
+        facts: ReplyFacts,
+        is_kept: bool,
+    ) -> Production:
+        """Return what fills the log of a session with this response."""
+
+        def stream(client: Client) -> Iterable[bytes]:
+            self._keep(stored, is_kept)
+            return _body(stored.run, facts, client)
+
+        def whole(client: Client) -> Iterable[bytes]:
+            return (dumps_bytes(self._whole(stored, client, is_kept)),)
+
+        cancel = stored.run.cancel
+        if facts.options.stream:
+            return Production([generation], stream, cancel, error_event)
+        return Production([generation], whole, cancel, None)
 
     def _may_keep(self, request: ResponsesRequest, turn: Turn) -> bool:
         """Return whether the response will be found later."""
@@ -140,29 +176,26 @@ class CreateResponse(_Asking):
             on_end=self._context.responses.settle,
         )
 
-    def _let_run(
-        self,
-        resp: falcon.Response,
-        stored: StoredResponse,
-        facts: ReplyFacts,
-        client: Client,
-    ) -> None:
-        """Answer that it is being made; its events may be followed at once."""
+    def _let_run(self, stored: StoredResponse) -> None:
+        """Let it be made in background; its events may be followed at once."""
         # In this order: a response must be there to be settled.
         self._context.responses.add(stored)
         stored.run.follow(self._context.settings.background_timeout_s)
-        if facts.options.stream:
-            send_events(resp, _body(stored.run, facts, client))
-        else:
-            send_json(resp, stored.run.response())
 
-    def _wait(
-        self,
-        resp: falcon.Response,
-        stored: StoredResponse,
-        client: Client,
-        is_kept: bool,
-    ) -> None:
+    def _keep(self, stored: StoredResponse, is_kept: bool) -> None:
+        """Keep a foreground response that wants it; one in background is kept."""
+        if is_kept and not stored.is_background:
+            self._context.responses.add(stored)
+
+    def _whole(
+        self, stored: StoredResponse, client: Client, is_kept: bool
+    ) -> dict[str, Any]:
+        """Wait for the end; return the response.
+
+        Raises:
+            ClientGone: The client left meanwhile.
+            LlamaError: It failed.
+        """
         run = stored.run
         while not run.is_ended:
             run.pull(WAIT_SLICE_S)
@@ -173,7 +206,7 @@ class CreateResponse(_Asking):
         if is_kept:
             self._context.responses.add(stored)
             self._context.responses.settle(run)
-        send_json(resp, run.response())
+        return run.response()
 
 
 def _body(run: ResponseRun, facts: ReplyFacts, client: Client) -> ResponseStream:

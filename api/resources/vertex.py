@@ -26,7 +26,12 @@ logger = logging.getLogger("llamactypes.api")
 
 _MOST_INSTANCES = 128
 _FORMAT = "@requestFormat"
-_BODY_HEADERS = ("HTTP_TRANSFER_ENCODING", "HTTP_CONTENT_ENCODING", "HTTP_EXPECT")
+_LEFT_OUT = (
+    *("HTTP_TRANSFER_ENCODING", "HTTP_CONTENT_ENCODING", "HTTP_EXPECT"),
+    "HTTP_X_CONVERSATION_ID",
+)
+"""Headers of the whole: of the body that carries all instances, and one name for many
+generations, which would replace each other."""
 
 
 class _Application(Protocol):
@@ -104,7 +109,7 @@ class Predict(Resource):
 
     def _call(self, environ: Mapping[str, Any], path: str, body: dict[str, Any]) -> Any:
         data = dumps_bytes(body)
-        inner = {name: environ[name] for name in environ if name not in _BODY_HEADERS}
+        inner = {name: environ[name] for name in environ if name not in _LEFT_OUT}
         inner |= {
             "REQUEST_METHOD": "POST",
             "PATH_INFO": path,

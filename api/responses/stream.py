@@ -10,7 +10,14 @@ from api.exchange import End
 from api.responses.run import ResponseRun
 from api.streams.client import WAIT_SLICE_S, Client
 
-__all__ = ("ResponseStream",)
+__all__ = ("ResponseStream", "error_event")
+
+
+def error_event(error: Exception, number: int = 0) -> bytes:
+    """Return OpenAI's event for what has no response to tell of it."""
+    message = describe(error).message
+    event = {"type": "error", "code": "server_error", "message": message}
+    return sse.named_event("error", {**event, "param": None, "sequence_number": number})
 
 
 class ResponseStream:
@@ -69,14 +76,10 @@ class ResponseStream:
         return b"".join(events) or self._ping()
 
     def _error_event(self, error: Exception) -> bytes:
-        """End with OpenAI's event for what has no response to tell of it."""
+        """End with an error."""
         self._client.note_end(End.ERROR)
         self._is_ended = True
-        message = describe(error).message
-        event = {"type": "error", "code": "server_error", "message": message}
-        return sse.named_event(
-            "error", {**event, "param": None, "sequence_number": self._next}
-        )
+        return error_event(error, self._next)
 
     def _ping(self) -> bytes:
         is_due = time.monotonic() - self._sent_at >= self._ping_interval_s

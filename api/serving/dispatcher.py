@@ -46,8 +46,11 @@ CONTROL_ACTIONS = (
     ("DELETE", "/v1/responses/{response_id}"),
     ("POST", "/responses/{response_id}/cancel"),
     ("POST", "/v1/responses/{response_id}/cancel"),
+    ("DELETE", "/v1/stream"),
+    ("DELETE", "/v1/stream/{conversation_id:path}"),
+    ("POST", "/v1/streams/lookup"),
 )
-"""What ends work must not wait behind it."""
+"""What ends work must not wait behind it, nor what tells how far it is."""
 
 _NAME = re.compile(r"\\{\w+\\}")
 _REST = re.compile(r"\\{\w+:path\\}")

@@ -25,6 +25,7 @@ from api.serving.listening import ListenError, bind_all, urls
 from api.serving.model_source import loader_of
 from api.serving.stopping import StopSignal
 from api.settings import Settings
+from api.streams.sessions import StreamSessions
 from llamactypes.engine import Engine, EngineState
 from llamactypes.errors import LlamaError, SamplingError, TemplateError
 from llamactypes.legacy_template import builtin_names
@@ -39,6 +40,8 @@ _DRAIN_TURN_S = 0.05
 _FLUSH_S = 1.0
 """After the last generation ended, its answer may take this long to be sent."""
 _JOIN_S = 2
+_STREAMS_S = 0.5
+"""After the engine ended every generation, their logs come to their ends in so long."""
 
 
 def serve(settings: Settings, stop: StopSignal, console: Console) -> int:
@@ -52,9 +55,10 @@ def serve(settings: Settings, stop: StopSignal, console: Console) -> int:
         return 1
     share_fairly()
     engine = Engine(settings.engine, load=loader_of(settings))
-    http = HttpServer(create_app(settings, engine), sockets, settings)
+    streams = StreamSessions(settings.stream_limits)
+    http = HttpServer(create_app(settings, engine, streams), sockets, settings)
     addresses = urls(sockets, settings.api_prefix)
-    life = _ServerRun(settings, stop, console, engine, http, addresses)
+    life = _ServerRun(settings, stop, console, engine, http, streams, addresses)
     return life.run()
 
 
@@ -68,6 +72,7 @@ class _ServerRun:
         console: Console,
         engine: Engine,
         http: HttpServer,
+        streams: StreamSessions,
         addresses: list[str],
     ) -> None:
         self._settings = settings
@@ -75,6 +80,7 @@ class _ServerRun:
         self._console = console
         self._engine = engine
         self._http = http
+        self._streams = streams
         self._addresses = addresses
         self._bar = LoadingBar()
         self._failure: BaseException | None = None
@@ -147,6 +153,7 @@ class _ServerRun:
         deadline = time.monotonic() + timeout_s + _JOIN_S
         while stopper.is_alive() and time.monotonic() < deadline:
             self._http.turn(_DRAIN_TURN_S)
+        self._streams.close(_STREAMS_S)
         flush_until = time.monotonic() + _FLUSH_S
         while self._http.is_busy() and time.monotonic() < flush_until:
             self._http.turn(_DRAIN_TURN_S)

@@ -12,6 +12,7 @@ from api.settings.flag_table_context import CONTEXT_FLAGS
 from api.settings.flag_table_embedding import EMBEDDING_FLAGS
 from api.settings.flag_table_model import DEVICE_FLAGS, MODEL_FLAGS
 from api.settings.flag_table_sampling import GENERATION_FLAGS, SAMPLING_FLAGS
+from api.settings.flag_table_streams import STREAM_FLAGS
 from api.settings.flags import (
     FILE_LINES,
     FILE_TEXT,
@@ -140,7 +141,8 @@ _SERVER = section(
         "hosts",
         TEXT_LIST,
         "ADDRESSES",
-        "Addresses to listen on, comma-separated; IPv6 ones, too.",
+        "Addresses to listen on, comma-separated: IPv4, IPv6, names, and paths of UNIX "
+        "sockets, which end in .sock.",
         "LLAMA_ARG_HOST",
         commands=_SERVE,
     ),
@@ -249,7 +251,7 @@ _SERVER = section(
         integer(1),
         "SECONDS",
         "Close a connection that sends nothing, or does not read its answer, for this "
-        "long.",
+        "long; a request must have arrived with all its headers in this time.",
         "LLAMA_ARG_TIMEOUT",
         commands=_SERVE,
     ),
@@ -305,7 +307,8 @@ _SERVER = section(
         "cors_origins",
         TEXT,
         "ORIGINS",
-        "Origins that browsers may call from; *: any, localhost: this machine's.",
+        "Origins that browsers may call from, comma-separated; *: any, localhost: this "
+        "machine's.",
         "LLAMA_ARG_CORS_ORIGINS",
         commands=_SERVE,
     ),
@@ -404,6 +407,15 @@ _LOGGING = section(
         "LLAMA_ARG_LOG_VERBOSITY",
     ),
     switch("--log-disable", "log_disable", "Log nothing."),
+    switch(
+        "--access-log",
+        "access_log",
+        "Log one line for each request when its answer has ended: status, bytes, "
+        "seconds, tokens, how it ended and its id; also with -lv 4.",
+        "LLAMA_ARG_ACCESS_LOG",
+        negative=("--no-access-log",),
+        commands=_SERVE,
+    ),
     valued(
         "--log-file",
         "log_file",
@@ -489,6 +501,7 @@ FLAGS = (
     *EMBEDDING_FLAGS,
     *_CHAT,
     *_SERVER,
+    *STREAM_FLAGS,
     *_LOGGING,
 )
 """In the order of ``--help`` and docs/cli.md."""

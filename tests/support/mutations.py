@@ -48,6 +48,7 @@ PLAIN: list[tuple[str, str, Any]] = [
         },
     ),
     ("POST", "/v1/chat/completions/input_tokens", {"messages": _CHAT}),
+    ("POST", "/v1/streams/lookup", {"conversation_ids": ["c"]}),
     ("POST", "/apply-template", {"messages": _CHAT, "tools": [_TOOL]}),
     (
         "POST",

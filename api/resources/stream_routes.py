@@ -1,0 +1,130 @@
+"""Streams of conversations: read again, looked up, stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import falcon
+
+from api.errors import ClientGone
+from api.protocol.invalid import InvalidRequest
+from api.resources.base import Resource, send_events, send_json
+from api.streams.client import WAIT_SLICE_S, Client
+from api.streams.log import StreamLog
+from api.streams.log_body import LogBody
+from api.streams.ring import OffsetLost
+
+__all__ = ("Stream", "StreamLookup")
+
+_LONGEST_NUMBER = 18
+
+
+class Stream(Resource):
+    """``/v1/stream/{conversation_id}``, or ``/v1/stream?conv_id=…``."""
+
+    needs_model = False
+    follows = True
+    """A GET may take as long as a generation: no look at what is there."""
+
+    def on_get(
+        self, req: falcon.Request, resp: falcon.Response, conversation_id: str = ""
+    ) -> None:
+        """Read a stream from an offset to its end, and on while it is live."""
+        log = self._find(req, conversation_id)
+        offset = _offset(req)
+        if log.keeps_errors:
+            self._send_whole(req, resp, log, offset)
+            return
+        if offset < log.first:
+            raise OffsetLost(offset, log.first)
+        # A silent prompt: this sends the headers, at an offset all readers agree on.
+        log.greet()
+        streams = self._context.streams
+        streams.follow()
+        send_events(resp, LogBody(log, Client(req.env), offset, streams.unfollow))
+
+    def on_head(
+        self, req: falcon.Request, resp: falcon.Response, conversation_id: str = ""
+    ) -> None:
+        """Tell whether a stream can be read."""
+        resp.content_type = self._find(req, conversation_id).content_type
+
+    def on_delete(
+        self, req: falcon.Request, resp: falcon.Response, conversation_id: str = ""
+    ) -> None:
+        """End a conversation's generation and forget its stream, if there is one."""
+        conversation_id = _id(req, conversation_id)
+        self._context.streams.stop(req.context.key_index, conversation_id)
+        resp.status = falcon.HTTP_204
+
+    def _find(self, req: falcon.Request, conversation_id: str) -> StreamLog:
+        conversation_id = _id(req, conversation_id)
+        log = self._context.streams.find(req.context.key_index, conversation_id)
+        if log is None:
+            raise InvalidRequest(
+                "Stream not found or expired", status=404, kind="not_found_error"
+            )
+        return log
+
+    def _send_whole(
+        self, req: falcon.Request, resp: falcon.Response, log: StreamLog, offset: int
+    ) -> None:
+        """Answer with a body that was no stream, when it is there."""
+        client = Client(req.env)
+        self._context.streams.follow()
+        log.attach()
+        try:
+            while not log.wait_done(WAIT_SLICE_S):
+                if client.is_gone():
+                    raise ClientGone
+        finally:
+            log.detach()
+            self._context.streams.unfollow()
+        if log.error is not None:
+            raise log.error
+        resp.content_type = log.content_type
+        resp.data = log.read_all()[offset:]
+
+
+class StreamLookup(Resource):
+    """``POST /v1/streams/lookup``."""
+
+    needs_model = False
+
+    def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Tell how far the streams of some conversations are."""
+        ids = self._read_json(req).get("conversation_ids")
+        if ids is not None and not isinstance(ids, list):
+            raise InvalidRequest.field("conversation_ids", "Type must be array")
+        wanted = [each for each in ids or () if isinstance(each, str) and each]
+        found = self._context.streams.lookup(req.context.key_index, wanted)
+        send_json(resp, [_status(id, log) for id, log in found])
+
+
+def _status(conversation_id: str, log: StreamLog) -> dict[str, Any]:
+    return {
+        "conversation_id": conversation_id,
+        "is_done": log.is_done,
+        "total_bytes": log.n_total,
+        "started_at": log.started_at,
+        "completed_at": log.completed_at,
+    }
+
+
+def _id(req: falcon.Request, in_path: str) -> str:
+    found = in_path or req.get_param("conv_id") or ""
+    if not found:
+        raise InvalidRequest("Missing conversation id in path", "conv_id")
+    return found
+
+
+def _offset(req: falcon.Request) -> int:
+    """Return where to read on: ``from``, or after the event of ``Last-Event-ID``."""
+    name, text = "from", req.get_param("from")
+    if text is None:
+        name, text = "Last-Event-ID", req.get_header("Last-Event-ID") or "0"
+    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER):
+        raise InvalidRequest(
+            f"Invalid '{name}' offset: a whole number of bytes is expected", name
+        )
+    return int(text)

@@ -1,0 +1,160 @@
+"""A stream that can be read again: one writer, any number of readers."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from api import sse
+from api.streams.event_ids import with_ids
+from api.streams.ring import ByteRing
+
+__all__ = ("StreamLog",)
+
+_READ_LIMIT = 1 << 16
+"""Bytes that one read returns at most: what a slow reader has in its hands."""
+
+
+class StreamLog:
+    """What one generation has sent so far, and whether more will come. Any thread.
+
+    Readers keep their own offsets, so a slow one never slows another, nor the writer.
+    Guarded by one condition: the bytes, the readers, how it ended.
+    """
+
+    def __init__(self, capacity: int | None, content_type: str) -> None:
+        """Create an empty log.
+
+        Args:
+            capacity: Bytes to hold, the newest; None: all.
+            content_type: Of its bytes.
+        """
+        self.content_type = content_type
+        self.started_at = int(time.time())
+        """Unix time."""
+        self.completed_at = 0
+        """Unix time; 0 while it goes on."""
+        self.error: Exception | None = None
+        """Why it ended, when not by itself."""
+        self.is_begun = False
+        """A slot began with the prompt: what fails later is an event."""
+        self.is_done = False
+        self.is_broken = False
+        """Its events end with an error."""
+        self.n_readers = 0
+        self.keeps_errors = capacity is None
+        """Whether a failure before the begin is what it was made for, too."""
+        self._ring = ByteRing(capacity)
+        self._done_at = 0.0
+        self._left_at = time.monotonic()
+        self._changed = threading.Condition(threading.Lock())
+
+    # -- the writer -------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Say that the generation began."""
+        with self._changed:
+            self.is_begun = True
+            self._changed.notify_all()
+
+    def append_events(self, events: bytes) -> None:
+        """Take in whole events, each with an id; nothing after the end."""
+        with self._changed:
+            self._append(with_ids(events, self._ring.end))
+
+    def append(self, data: bytes) -> None:
+        """Take in bytes as they are; nothing after the end."""
+        with self._changed:
+            self._append(data)
+
+    def finish(self, error: Exception | None = None) -> None:
+        """Let every reader come to an end; only the first call counts."""
+        with self._changed:
+            if self.is_done:
+                return
+            self.is_done = True
+            self.error = error
+            self.completed_at = int(time.time())
+            self._done_at = time.monotonic()
+            self._changed.notify_all()
+
+    def greet(self) -> None:
+        """Break the silence of a log that has nothing yet."""
+        with self._changed:
+            if not self._ring.end:
+                self._append(sse.PING)
+
+    # -- readers ----------------------------------------------------------------------
+
+    @property
+    def n_total(self) -> int:
+        """Bytes so far, those dropped included."""
+        return self._ring.end
+
+    @property
+    def n_held(self) -> int:
+        """Bytes in memory."""
+        return len(self._ring)
+
+    @property
+    def first(self) -> int:
+        """The offset of the oldest byte that is held."""
+        with self._changed:
+            return self._ring.first
+
+    def read(self, offset: int, timeout_s: float) -> tuple[bytes, bool]:
+        """Return bytes from `offset` on, and whether nothing follows them.
+
+        Waits at most `timeout_s` seconds for the first of them.
+
+        Raises:
+            OffsetLost: The first of them was dropped.
+        """
+        with self._changed:
+            if offset >= self._ring.end and not self.is_done:
+                self._changed.wait(timeout_s)
+            data = self._ring.read(offset, _READ_LIMIT)
+            return data, self.is_done and offset + len(data) >= self._ring.end
+
+    def read_all(self) -> bytes:
+        """Return what is held; for logs that hold everything."""
+        with self._changed:
+            return self._ring.read(self._ring.first, len(self._ring))
+
+    def wait_begun(self, timeout_s: float) -> bool:
+        """Wait for the begin, or for an end without one; return whether there is."""
+        with self._changed:
+            if not (self.is_begun or self.is_done):
+                self._changed.wait(timeout_s)
+            return self.is_begun or self.is_done
+
+    def wait_done(self, timeout_s: float) -> bool:
+        """Wait for the end at most `timeout_s` seconds; return whether it came."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self.is_done, timeout_s)
+
+    def attach(self) -> None:
+        """Count one more reader."""
+        with self._changed:
+            self.n_readers += 1
+
+    def detach(self) -> None:
+        """Count one reader less."""
+        with self._changed:
+            self.n_readers -= 1
+            self._left_at = time.monotonic()
+
+    def unread_s(self, now: float) -> float:
+        """Return for how long nobody has read at `now` (``time.monotonic``)."""
+        with self._changed:
+            return 0.0 if self.n_readers else now - self._left_at
+
+    def done_s(self, now: float) -> float:
+        """Return how long ago it ended at `now`; below 0: it has not."""
+        with self._changed:
+            return now - self._done_at if self.is_done else -1.0
+
+    def _append(self, data: bytes) -> None:
+        if data and not self.is_done:
+            self._ring.append(data)
+            self._changed.notify_all()

@@ -1,0 +1,76 @@
+"""A response body that reads a log: from some offset to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from api import sse
+from api.errors import describe
+from api.exchange import End
+from api.streams.client import WAIT_SLICE_S, Client
+from api.streams.log import StreamLog
+from api.streams.ring import OffsetLost
+
+__all__ = ("LogBody",)
+
+
+def _nothing() -> None:
+    """Do nothing more."""
+
+
+class LogBody:
+    """An iterator of bytes over a log, one of any number.
+
+    One thread iterates; ``close`` may come from any thread, at any time, repeatedly.
+    Closing ends nothing but this reader.
+    """
+
+    def __init__(
+        self,
+        log: StreamLog,
+        client: Client,
+        offset: int = 0,
+        on_close: Callable[[], object] = _nothing,
+    ) -> None:
+        self._log = log
+        self._client = client
+        self._offset = offset
+        self._on_close = on_close
+        self._is_ended = False
+        self._is_closed = False
+        log.attach()
+
+    def __iter__(self) -> LogBody:
+        return self
+
+    def __next__(self) -> bytes:
+        while not self._is_ended:
+            if self._client.is_gone():
+                self._client.note_end(End.CLIENT_GONE)
+                break
+            piece = self._next_piece()
+            if piece:
+                return piece
+        self.close()
+        raise StopIteration
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._is_ended = True
+        if not self._is_closed:
+            self._is_closed = True
+            self._log.detach()
+            self._on_close()
+
+    def _next_piece(self) -> bytes:
+        try:
+            data, self._is_ended = self._log.read(self._offset, WAIT_SLICE_S)
+        except OffsetLost as error:
+            # The status line is out, and a silent end would look like success.
+            self._is_ended = True
+            self._client.note_end(End.ERROR)
+            return sse.data_event(describe(error).body())
+        self._offset += len(data)
+        if self._is_ended and self._log.is_broken:
+            self._client.note_end(End.ERROR)
+        return data

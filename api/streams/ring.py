@@ -1,0 +1,61 @@
+"""The newest bytes of a stream, by their offset from its beginning. Pure."""
+
+from __future__ import annotations
+
+__all__ = ("ByteRing", "OffsetLost")
+
+
+class OffsetLost(Exception):  # noqa: N818 - what became of the bytes
+    """Bytes were asked for that were dropped to stay within the limit.
+
+    Attributes:
+        first: The first offset that is still held.
+    """
+
+    def __init__(self, offset: int, first: int) -> None:
+        super().__init__(
+            f"Stream offset lost, please restart: {offset} was asked for and the first "
+            f"offset still held is {first}"
+        )
+        self.offset = offset
+        self.first = first
+
+
+class ByteRing:
+    """Bytes that are appended and read by absolute offset; the oldest are dropped.
+
+    0 ··· dropped ··· first ▓▓▓▓▓ held ▓▓▓▓▓ end ··· to come
+    """
+
+    def __init__(self, capacity: int | None) -> None:
+        """Create an empty one that holds `capacity` bytes; None: all of them."""
+        self._capacity = capacity
+        self._held = bytearray()
+        self.end = 0
+        """Bytes appended so far."""
+
+    @property
+    def first(self) -> int:
+        """The offset of the oldest byte that is held."""
+        return self.end - len(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def append(self, data: bytes) -> None:
+        """Take in bytes, and drop as many old ones as that is too much."""
+        self._held += data
+        self.end += len(data)
+        if self._capacity is not None and len(self._held) > self._capacity:
+            del self._held[: len(self._held) - self._capacity]
+
+    def read(self, offset: int, limit: int) -> bytes:
+        """Return at most `limit` bytes from `offset` on; nothing at or past the end.
+
+        Raises:
+            OffsetLost: The first of them was dropped.
+        """
+        start = offset - self.first
+        if start < 0:
+            raise OffsetLost(offset, self.first)
+        return bytes(self._held[start : start + limit])

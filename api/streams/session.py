@@ -1,0 +1,133 @@
+"""One generation that does not end with the connection that asked for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from api.errors import GenerationCancelled
+from api.exchange import End
+from api.protocol.invalid import InvalidRequest
+from api.streams.client import Client
+from api.streams.log import StreamLog
+from api.streams.reader import wait_started
+from api.streams.store import StreamKey
+from llamactypes.engine import Generation
+
+__all__ = ("Production", "Session", "StreamStopped")
+
+
+class StreamStopped(InvalidRequest):
+    """The request was ended by another one: a DELETE, or a POST that took its place."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"request cancelled: {reason}", code="stream_stopped")
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """What fills a session's log."""
+
+    generations: Sequence[Generation]
+    open: Callable[[Client], Iterable[bytes]]
+    """Returns the bytes to come, for a client that never leaves."""
+    cancel: Callable[[], object]
+    """Ends it early, from any thread; the bytes then end by themselves."""
+    error_event: Callable[[Exception], bytes] | None
+    """What readers get when it fails; None: not a stream of events."""
+
+
+class _Nobody(Client):
+    """A client that never leaves, and notes in the log how the stream ended."""
+
+    def __init__(self, log: StreamLog) -> None:
+        super().__init__({})
+        self._log = log
+
+    def note_end(self, end: End) -> None:
+        self._log.is_broken = end is End.ERROR
+
+
+class Session:
+    """A log and the thread that fills it. Any thread.
+
+    open ──► running ──► done          (`abort` leads to done from anywhere)
+    """
+
+    def __init__(
+        self, key: StreamKey, log: StreamLog, on_end: Callable[[Session], object]
+    ) -> None:
+        self.key = key
+        self.log = log
+        self.is_running = False
+        """Whether its thread was started."""
+        self.stopped: StreamStopped | None = None
+        """Why it was ended early."""
+        self._on_end = on_end
+        self._client = _Nobody(log)
+        self._production: Production | None = None
+        self._lock = threading.Lock()
+
+    def start(self, production: Production) -> None:
+        """Let a thread of its own fill the log.
+
+        Raises:
+            StreamStopped: It was ended before.
+        """
+        with self._lock:
+            if self.stopped is not None:
+                raise self.stopped
+            self._production = production
+            name = "llamactypes-stream"
+            threading.Thread(target=self._pump, name=name, daemon=True).start()
+            self.is_running = True
+
+    def abort(self, reason: str) -> None:
+        """End the generation; readers get an error event. Idempotent, never blocks."""
+        with self._lock:
+            if self.stopped is not None:
+                return
+            self.stopped = StreamStopped(reason)
+            production = self._production
+        if production is not None:
+            production.cancel()
+
+    def give_up(self, error: Exception) -> None:
+        """End a session that will never be started."""
+        self.log.finish(error)
+        self._on_end(self)
+
+    def why(self) -> Exception | None:
+        """Return why it ended before it began, as its client should hear it."""
+        return self.stopped or self.log.error
+
+    # -- its own thread ----------------------------------------------------------------
+
+    def _pump(self) -> None:
+        production = self._production
+        error: Exception | None = GenerationCancelled("the stream was not completed")
+        try:
+            if production is not None:
+                error = self._fill(production)
+        finally:
+            self.log.finish(error)
+            self._on_end(self)
+
+    def _fill(self, production: Production) -> Exception | None:
+        """Fill the log to the end; return why it failed."""
+        is_stream = production.error_event is not None
+        append = self.log.append_events if is_stream else self.log.append
+        try:
+            if is_stream:
+                wait_started(production.generations, self._client)
+                self.log.begin()
+            for piece in production.open(self._client):
+                append(piece)
+        except Exception as error:
+            production.cancel()
+            if production.error_event is not None:
+                self.log.is_broken = True
+                append(production.error_event(self.stopped or error))
+            return error
+        return None

@@ -1,0 +1,277 @@
+"""The resumable streams of a server: opened, found, replaced, ended, forgotten."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator
+
+from api.errors import GenerationCancelled, KeyBusy
+from api.streams.limits import StreamLimits
+from api.streams.log import StreamLog
+from api.streams.session import Session, StreamStopped
+from api.streams.store import MemoryStore, StreamKey, StreamStore
+
+__all__ = ("StreamSessions",)
+
+logger = logging.getLogger("llamactypes.api")
+
+_LOG_BYTES = 4096
+"""What a log counts for besides its bytes."""
+_REPLACED_S = 1.0
+"""How long a new session waits for the one that it replaces to end."""
+_LEAST_STEP_S = 0.05
+_ORPHAN_STEPS = 4
+_RETRY_AFTER_S = 5.0
+
+
+class StreamSessions:
+    """All of them. Any thread.
+
+    A session belongs to the API key that made it; for other keys it does not exist.
+    A thread looks after them while there are any.
+    """
+
+    def __init__(self, limits: StreamLimits, store: StreamStore | None = None) -> None:
+        self.limits = limits
+        self._store = store or MemoryStore()
+        self._live: dict[StreamKey, Session] = {}
+        self._ending: set[Session] = set()
+        """Replaced or deleted ones whose threads still run."""
+        self._n_followers = 0
+        self._sweeper: threading.Thread | None = None
+        self._closed: str | None = None
+        self._changed = threading.Condition(threading.Lock())
+
+    # -- the client that asks ----------------------------------------------------------
+
+    def open(
+        self, owner: int | None, conversation_id: str, content_type: str, whole: bool
+    ) -> Session:
+        """Return a new session; a live one of this conversation is ended.
+
+        Args:
+            owner: Number of the API key.
+            conversation_id: As the client calls it.
+            content_type: Of what will be read.
+            whole: Whether it is one piece, of which nothing may be dropped.
+
+        Raises:
+            KeyBusy: The API key has too many.
+            StreamStopped: The server is stopping.
+        """
+        key = StreamKey(owner, conversation_id)
+        with self._changed:
+            if self._closed is not None:
+                raise StreamStopped(self._closed)
+            self._forget_old()
+            self._check_room(key)
+            replaced = self._live.pop(key, None)
+            if replaced is not None:
+                self._ending.add(replaced)
+            capacity = None if whole else self.limits.ring_bytes
+            log = self._store.create(key, capacity, content_type)
+            session = self._live[key] = Session(key, log, self._on_end)
+            self._look_after()
+            self._changed.notify_all()
+        if replaced is not None:
+            replaced.abort("another request took its place")
+            # Its slot, and its place among the key's completions, shall be free.
+            replaced.log.wait_done(_REPLACED_S)
+        return session
+
+    def give_up(self, session: Session, error: Exception) -> None:
+        """Forget a session that was never started."""
+        session.give_up(error)
+        with self._changed:
+            self._store.remove(session.key, session.log)
+
+    # -- clients that come back --------------------------------------------------------
+
+    def find(self, owner: int | None, conversation_id: str) -> StreamLog | None:
+        """Return the log of a conversation; None when there is none any more."""
+        key = StreamKey(owner, conversation_id)
+        with self._changed:
+            log = self._store.find(key)
+            return None if log is None or self._is_old(log) else log
+
+    def lookup(
+        self, owner: int | None, ids: Iterable[str]
+    ) -> list[tuple[str, StreamLog]]:
+        """Return the streams with these ids, or with one of them before a ``::``."""
+        wanted = set(ids)
+        with self._changed:
+            return [
+                (key.conversation_id, log)
+                for key, log in self._store.entries()
+                if key.owner == owner
+                and not self._is_old(log)
+                and not wanted.isdisjoint(_names(key.conversation_id))
+            ]
+
+    def stop(self, owner: int | None, conversation_id: str) -> None:
+        """End a conversation's generation and forget its stream. Never blocks."""
+        key = StreamKey(owner, conversation_id)
+        with self._changed:
+            log = self._store.find(key)
+            session = self._live.pop(key, None)
+            if log is not None:
+                self._store.remove(key, log)
+            if session is not None:
+                self._ending.add(session)
+        if session is not None:
+            session.abort("the conversation was stopped")
+
+    def follow(self) -> None:
+        """Count one more connection that follows a stream again.
+
+        Raises:
+            KeyBusy: There are too many.
+        """
+        with self._changed:
+            if self._n_followers >= self.limits.n_followers:
+                raise KeyBusy(
+                    f"{self._n_followers} connections follow streams already, the most "
+                    "that this server's workers allow (--threads-http): close some, or "
+                    "come back later",
+                    _RETRY_AFTER_S,
+                )
+            self._n_followers += 1
+
+    def unfollow(self) -> None:
+        """Count one connection less."""
+        with self._changed:
+            self._n_followers -= 1
+
+    @property
+    def n_live(self) -> int:
+        """Sessions whose generations go on."""
+        with self._changed:
+            return len(self._live) + len(self._ending)
+
+    # -- the end -----------------------------------------------------------------------
+
+    def close(self, timeout_s: float) -> bool:
+        """End all sessions; return whether their threads ended within `timeout_s`.
+
+        What no thread ends in time is finished here, so that no reader hangs.
+        """
+        reason = "the server is shutting down"
+        with self._changed:
+            self._closed = reason
+            sessions = [*self._live.values(), *self._ending]
+            self._changed.notify_all()
+        for session in sessions:
+            session.abort(reason)
+        deadline = time.monotonic() + timeout_s
+        for session in sessions:
+            session.log.wait_done(max(0.0, deadline - time.monotonic()))
+        stuck = [session for session in sessions if not session.log.is_done]
+        for session in stuck:
+            session.log.finish(GenerationCancelled(reason))
+        return not stuck
+
+    # -- threads of sessions -----------------------------------------------------------
+
+    def _on_end(self, session: Session) -> None:
+        with self._changed:
+            self._ending.discard(session)
+            if self._live.get(session.key) is session:
+                del self._live[session.key]
+            log = session.log
+            if log.error is not None and not log.is_begun and not log.keeps_errors:
+                self._store.remove(session.key, log)
+
+    # -- the sweeper -------------------------------------------------------------------
+
+    def _look_after(self) -> None:
+        """Start the sweeper unless it runs; with the lock held."""
+        if self._sweeper is None:
+            name = "llamactypes-streams"
+            self._sweeper = threading.Thread(target=self._sweep, name=name, daemon=True)
+            self._sweeper.start()
+
+    def _sweep(self) -> None:
+        with self._changed:
+            while self._closed is None:
+                self._forget_old()
+                orphans = self._orphans()
+                if not self._live and not self._store.entries():
+                    break
+                if orphans:
+                    self._changed.release()
+                    try:
+                        self._end_orphans(orphans)
+                    finally:
+                        self._changed.acquire()
+                self._changed.wait(self._step_s())
+            self._sweeper = None
+
+    def _step_s(self) -> float:
+        step_s = self.limits.sweep_s
+        if self._live and self.limits.orphan_s:
+            step_s = min(step_s, self.limits.orphan_s / _ORPHAN_STEPS)
+        return max(step_s, _LEAST_STEP_S)
+
+    def _end_orphans(self, orphans: list[Session]) -> None:
+        limit_s = self.limits.orphan_s
+        for session in orphans:
+            logger.info("ended a stream that nobody had read for %g s", limit_s)
+            session.abort(f"nobody had read it for {limit_s:g} s")
+
+    # -- helpers, with the lock held ---------------------------------------------------
+
+    def _orphans(self) -> list[Session]:
+        now, limit_s = time.monotonic(), self.limits.orphan_s
+        return [
+            session
+            for session in self._live.values()
+            if 0 < limit_s < session.log.unread_s(now) and session.stopped is None
+        ]
+
+    def _is_old(self, log: StreamLog) -> bool:
+        return log.done_s(time.monotonic()) >= self.limits.keep_s
+
+    def _forget_old(self) -> None:
+        for key, log in self._store.entries():
+            if self._is_old(log):
+                self._store.remove(key, log)
+
+    def _check_room(self, key: StreamKey) -> None:
+        """Refuse one more session of a key that has too many, or too much in them."""
+        limits = self.limits
+        live = sum(each.owner == key.owner for each in self._live if each != key)
+        if live >= limits.n_live:
+            raise KeyBusy(
+                f"this API key has {live} resumable streams running, of at most "
+                f"{limits.n_live} (--stream-sessions); wait until some have ended, or "
+                "stop some by DELETE /v1/stream/<id>",
+                _RETRY_AFTER_S,
+            )
+        n_bytes = sum(
+            self._weight(each, log)
+            for each, log in self._store.entries()
+            if each.owner == key.owner and each != key
+        )
+        if n_bytes + limits.ring_bytes > limits.n_bytes:
+            raise KeyBusy(
+                f"the streams of this API key hold {n_bytes >> 20} MiB, of at most "
+                f"{limits.n_bytes >> 20} (--stream-memory-mib); forget those you have "
+                "read by DELETE /v1/stream/<id>, or wait "
+                f"{limits.keep_s:g} s after they ended",
+                _RETRY_AFTER_S,
+            )
+
+    def _weight(self, key: StreamKey, log: StreamLog) -> int:
+        n_bytes = log.n_held if log.is_done else self.limits.ring_bytes
+        return max(n_bytes, log.n_held) + _LOG_BYTES
+
+
+def _names(conversation_id: str) -> Iterator[str]:
+    """Yield what a stream may be asked for by: its id, and what is before a ``::``."""
+    yield conversation_id
+    at = conversation_id.find("::")
+    while at >= 0:
+        yield conversation_id[:at]
+        at = conversation_id.find("::", at + 1)
