@@ -21,6 +21,7 @@ _LEVELS = (
 )
 _QUIET_BELOW_TRACE = "llamactypes.native"
 """The library says hundreds of lines at load: its information is for -lv 4 and up."""
+_ACCESS = "llamactypes.access"
 _COLORS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m"}
 
 
@@ -85,6 +86,8 @@ def set_up_logging(settings: Settings) -> None:
     native = logging.getLogger(_QUIET_BELOW_TRACE)
     if not settings.verbose and settings.verbosity < 4:
         native.setLevel(max(logging.WARNING, root.level))
+        if not settings.access_log:
+            logging.getLogger(_ACCESS).setLevel(max(logging.WARNING, root.level))
     # Clients that leave, and requests that wait for a worker, are everyday life.
     logging.getLogger("waitress").addFilter(_is_no_farewell)
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)

@@ -14,7 +14,6 @@ from api.settings.demo_model import find_demo_model
 from api.settings.escapes import unescaped
 from api.settings.flags import SettingsError
 from api.settings.vertex import Vertex, read_vertex
-from api.streams.limits import StreamLimits
 from llamactypes.engine.config import EngineConfig
 from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
@@ -107,15 +106,6 @@ class Settings:
     """Leave out tools that are no functions, instead of refusing the request."""
     background_timeout_s: float = 600.0
     """A background response nobody asks for ends after this; 0: never."""
-    stream_ring_kib: int = 4096
-    stream_keep_s: float = 300.0
-    stream_gc_s: float = 60.0
-    stream_orphan_s: float = 600.0
-    """A resumable generation that nobody reads ends after this; 0: never."""
-    stream_sessions: int = 64
-    """Most resumable generations of one API key at a time."""
-    stream_memory_mib: int = 512
-    """Of all resumable streams of one API key."""
     cors_origins: str = "*"
     cors_methods: str = "GET, POST, DELETE, OPTIONS"
     cors_headers: str = "*"
@@ -265,19 +255,6 @@ class Settings:
             file=self.hf_file,
             token=self.hf_token,
             is_offline=self.offline,
-        )
-
-    @property
-    def stream_limits(self) -> StreamLimits:
-        """How much of resumable streams is kept; half of the workers may follow."""
-        return StreamLimits(
-            ring_bytes=self.stream_ring_kib << 10,
-            keep_s=self.stream_keep_s,
-            sweep_s=self.stream_gc_s,
-            orphan_s=self.stream_orphan_s,
-            n_live=self.stream_sessions,
-            n_bytes=self.stream_memory_mib << 20,
-            n_followers=max(1, self.n_http_threads // 2),
         )
 
     @property

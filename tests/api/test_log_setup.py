@@ -14,11 +14,12 @@ from api.serving.log_setup import set_up_logging
 from api.settings import Settings, SettingsError
 
 NATIVE = "llamactypes.native"
+ACCESS = "llamactypes.access"
 
 
 @pytest.fixture(autouse=True)
 def _logging_as_before() -> Iterator[None]:
-    names = (None, NATIVE, "waitress.queue", "httpx2")
+    names = (None, NATIVE, ACCESS, "waitress.queue", "httpx2")
     before = [
         (logging.getLogger(name), logging.getLogger(name).level) for name in names
     ]
@@ -147,3 +148,19 @@ def test_terminal_gets_colors_unless_somebody_wants_none(
     set_up(words)
     logging.getLogger("x").warning("look")
     assert ("\033[33mlook" in terminal.getvalue()) == is_colored
+
+
+@pytest.mark.parametrize(
+    ("words", "level"),
+    [
+        ("", logging.WARNING),
+        ("--access-log", logging.INFO),
+        ("-lv 4", logging.INFO),
+        ("-lv 5", logging.DEBUG),
+        ("--access-log -lv 2", logging.WARNING),
+        ("--access-log --no-access-log", logging.WARNING),
+    ],
+)
+def test_requests_are_logged_when_asked_for(words: str, level: int) -> None:
+    set_up(words)
+    assert logging.getLogger(ACCESS).getEffectiveLevel() == level
