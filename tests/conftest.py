@@ -61,3 +61,9 @@ def reranker_path() -> Path:
 def infill_path() -> Path:
     """`tiny_model_path` with the tokens that /infill needs."""
     return models.tiny_infill()
+
+
+@pytest.fixture(scope="session")
+def scripted_path() -> Path:
+    """A generated model that recites what the prompt's last byte asks for."""
+    return models.scripted()

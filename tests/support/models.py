@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.support import tiny_bert as tiny_bert_gguf
-from tests.support import tiny_gguf, tiny_memories
+from tests.support import scripted_gguf, tiny_gguf, tiny_memories
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".build" / "test-models"
@@ -56,6 +56,12 @@ def tiny_reranker() -> Path:
     """Return a generated encoder with a head that gives scores."""
     path = CACHE / f"reranker-{_VERSION}.gguf"
     return tiny_gguf.cached(path, tiny_bert_gguf.write_reranker)
+
+
+def scripted() -> Path:
+    """Return a generated model that recites what the prompt's last byte asks for."""
+    path = CACHE / f"scripted-{_VERSION}.gguf"
+    return tiny_gguf.cached(path, scripted_gguf.write_scripted)
 
 
 def stories_model() -> Path | None:
