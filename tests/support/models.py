@@ -6,8 +6,8 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.support import tiny_bert as tiny_bert_gguf
 from tests.support import scripted_gguf, tiny_gguf, tiny_memories
+from tests.support import tiny_bert as tiny_bert_gguf
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".build" / "test-models"
