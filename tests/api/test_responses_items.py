@@ -184,6 +184,11 @@ def test_what_the_assistant_thought_said_and_called_is_one_message():
     ]
 
 
+def test_a_refusal_stays_a_refusal():
+    said = {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}
+    assert messages_of([user("Q"), said])[1] == said
+
+
 @pytest.mark.parametrize(
     "hidden",
     [

@@ -241,6 +241,12 @@ def test_truncation_keeps_the_last_question_whatever_its_length(api):
     assert error["code"] == "context_length_exceeded"
 
 
+def test_truncation_leaves_out_what_is_too_large_to_be_read_at_all(api):
+    items = [{"role": "user", "content": text} for text in ("x" * 100_000, "End")]
+    assert api.post(PATH, {"input": items, "truncation": "auto"}).status_code == 200
+    assert prompt_of(api) == CHATML_HI.replace("Hi", "End")
+
+
 def test_truncation_changes_nothing_that_fits(api):
     api.post(PATH, {**HI, "truncation": "auto"})
     assert prompt_of(api) == CHATML_HI
@@ -401,6 +407,13 @@ def test_each_token_is_timed_when_asked(api):
     events = stream_of(api, timings_per_token=True)
     timed = [e["type"] for e in events if "timings" in e]
     assert timed == ["response.output_text.delta"] * 3 + ["response.incomplete"]
+
+
+def test_progress_is_timed_when_asked(make_api):
+    api = make_api(engine=scripted([progress_delta(4, 1, 4)]))
+    events = stream_of(api, timings_per_token=True, return_progress=True)
+    (progress,) = (e for e in events if "prompt_progress" in e)
+    assert "prompt_per_second" in progress["timings"]
 
 
 # -- logprobs ------------------------------------------------------------------------
