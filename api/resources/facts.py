@@ -37,7 +37,7 @@ def models_reply(
         "type": "model",
         "description": "",
         "tags": [""],
-        "capabilities": ["completion"],
+        "capabilities": ["embedding" if info.pooling else "completion"],
         "parameters": "",
         "details": _NO_PARENT,
     }

@@ -191,6 +191,11 @@ def test_a_server_that_generates_answers_501(make_embedder, path):
     assert "Start it with `--embeddings`" in error["message"]
 
 
+def test_the_model_is_listed_as_one_for_embeddings(api):
+    (model,) = api.get("/v1/models").json["models"]
+    assert model["capabilities"] == ["embedding"]
+
+
 def test_a_full_queue_is_429(api):
     api.engine.refusal = EngineOverloaded("full", 3.0)
     reply = post(api, input="ab")

@@ -80,7 +80,7 @@ class EmbeddingCore:
 
     def slot_states(self) -> list[SlotState]:
         """Return as many slots as inputs may be computed together."""
-        n, n_ctx = len(self._batch), self._embedder.n_tokens_input
+        n, n_ctx = len(self._batch), self._info.n_ctx_slot
         return [SlotState(id, n_ctx, id < n) for id in range(self._info.n_slots)]
 
     def interrupt(self) -> None:
