@@ -107,7 +107,7 @@ class _ServerRun:
                 self._bar.show(self._engine.load_progress)
             self._http.turn(_LOADING_TURN_S)
         self._bar.clear()
-        return self._engine.state is EngineState.READY and not self._stop.is_set
+        return self._engine.is_ready and not self._stop.is_set
 
     def _unusable_setting(self) -> LlamaError | None:
         """Return what only the loaded model and library can tell is wrong."""

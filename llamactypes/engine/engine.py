@@ -159,7 +159,7 @@ class Engine:
     @property
     def is_ready(self) -> bool:
         """Whether `submit` may succeed."""
-        return self.state is EngineState.READY
+        return self.state in (EngineState.READY, EngineState.SLEEPING)
 
     def awake(self) -> AbstractContextManager[None]:
         """Keep the model loaded inside a ``with``; wait until it is.
@@ -512,6 +512,7 @@ class Engine:
         with self._state_lock:
             if self.state in (EngineState.LOADING, EngineState.SLEEPING):
                 self.state = EngineState.READY
+        self._sleep.note_work()
         self._gate.open()
         self._ready.set()
 

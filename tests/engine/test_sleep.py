@@ -76,6 +76,16 @@ def test_an_engine_that_was_not_told_to_never_sleeps(model):
     engine.stop(0)
 
 
+def test_loading_is_no_idle_time(model):
+    engine = Engine(EngineConfig("x", sleep_idle_s=60), load=model.load)
+    engine._sleep._idle_since -= 100  # so long it took
+    engine.start()
+    engine.wait_ready(WAIT_S)
+    assert engine._sleep.left_s > 50
+    assert engine.state is EngineState.READY
+    engine.stop(0)
+
+
 def test_facts_and_counts_are_there_without_waking(engine):
     answer(engine)
     before = engine.metrics()
