@@ -163,6 +163,7 @@ _RESPONSES = RequestSchema(
         "metadata": OBJECT,
         "include": STRINGS,
         "n": _ONE,
+        "n_cmpl": _ONE,
         "chat_template_kwargs": OBJECT,
         "add_generation_prompt": BOOLEAN,
         "continue_final_message": either(BOOLEAN, one_of("content")),
@@ -207,7 +208,7 @@ REQUESTS: dict[str, RequestSchema] = {
         {
             k: v
             for k, v in _RESPONSES.properties.items()
-            if k not in GENERATION or k == "n"
+            if k not in GENERATION or k in ("n", "n_cmpl")
         },
     ),
     "CountChatTokens": RequestSchema(("messages",), {**_MODEL, **_CONVERSATION}),
