@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
 from waitress.task import ErrorTask
 from waitress.utilities import Error
 
@@ -78,8 +79,8 @@ class _Refusal(ErrorTask):
         request: Any = self.request
         address = self.channel.addr
         return Exchange(
-            method=getattr(request, "command", None) or "-",
-            path=getattr(request, "path", None) or "-",
+            method=request.command,
+            path=request.path,
             client=address[0] if address else "",
             request_id=request_name(request.headers.get("X_REQUEST_ID")),
         )
@@ -118,9 +119,21 @@ class _Refusal(ErrorTask):
         return f"the request is not valid HTTP: {error.body}"
 
 
+class _Parser(HTTPRequestParser):
+    """waitress's, with a path and a method where the bytes had none.
+
+    waitress names the path when a client leaves. Without one it failed there, and such
+    a connection was never closed.
+    """
+
+    path = "-"  # type: ignore[assignment]  # text, whatever the stubs say
+    command = "-"
+
+
 class Channel(HTTPChannel):
     """A connection whose refusals are JSON, and whose requests must come in time."""
 
+    parser_class = _Parser
     error_task_class = _Refusal
     cors = CorsPolicy()
     _began_at = 0.0

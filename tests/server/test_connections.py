@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import random
 import re
 import socket
 from collections.abc import Iterator
@@ -221,3 +223,63 @@ def test_the_server_names_itself_and_never_shows_a_traceback() -> None:
     assert status == 500
     assert headers["server"] == "llamactypes"
     assert not re.search(rb"Traceback|secret|\.py", body)
+
+
+def test_connections_of_clients_that_send_nonsense_and_leave_are_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with AppServer() as server:
+        for _ in range(30):
+            with server.connection() as client:
+                client.sendall(b"nonsense\r\n\r\n")
+        eventually(lambda: server.n_connections() == 0)
+    assert not [record for record in caplog.records if record.exc_info], caplog.text
+
+
+BYTES = (b"", b"\0", b"\xff", b"\r", b"\n", b"\r\n", b" ", b":", b"\t", b"%", b"-1")
+LINES = (
+    b"Content-Length: 3", b"Transfer-Encoding: chunked", b"Expect: 100-continue",
+    b"Content-Length: -5", b"Content-Length: 1, 2", b"Connection: close", b" folded",
+    b"X-Forwarded-For: \xff", b"Host:", b"Transfer-Encoding: chunked, gzip", b"A" * 99,
+)  # fmt: skip
+STATUSES = {*(200, 400, 401, 404, 405, 408, 413, 415, 429, 431, 501, 503)}
+
+
+def changed_bytes(chance: random.Random) -> bytes:
+    data = chance.choice(
+        (
+            request("POST", "/completion", COMPLETION),
+            request("GET", "/health?a=b", b""),
+            b"POST /tokenize HTTP/1.1\r\nX-Api-Key: secret\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        )
+    )
+    for _ in range(chance.choice((1, 1, 2, 4))):
+        at = chance.randrange(len(data) + 1)
+        if chance.random() < 0.4:
+            head, end, rest = data.partition(b"\r\n")
+            data = head + end + chance.choice(LINES) + b"\r\n" + rest
+        else:
+            data = data[:at] + chance.choice(BYTES) + data[at + chance.choice((0, 1)) :]
+    return data
+
+
+def test_changed_bytes_on_connections_do_no_harm(
+    server: AppServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    statuses = set()
+    for n in range(int(os.environ.get("LLAMACTYPES_MUTANTS", "200"))):
+        data = changed_bytes(random.Random(n))
+        with server.connection() as client:
+            client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: client.recv(65536), b""))
+        found = re.findall(rb"^HTTP/1\.[01] (\d+) ", answer, re.MULTILINE)
+        statuses |= {int(status) for status in found} - {100}
+        assert b"Traceback" not in answer, data
+        assert statuses <= STATUSES, data
+    assert len(statuses) > 4
+    assert not [record for record in caplog.records if record.exc_info], caplog.text
+    with server.connection() as client:
+        client.sendall(request("POST", "/completion", COMPLETION))
+        assert Replies(client).next()[0] == 200

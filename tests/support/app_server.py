@@ -42,6 +42,9 @@ class AppServer:
         while not self._is_ending:
             self._http.turn(0.02)
 
+    def n_connections(self) -> int:
+        return len(self._http._channels())
+
     @contextmanager
     def connection(self) -> Iterator[socket.socket]:
         """Open a connection that carries nothing yet."""
