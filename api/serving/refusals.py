@@ -126,8 +126,8 @@ class _Parser(HTTPRequestParser):
     a connection was never closed.
     """
 
-    path = "-"  # type: ignore[assignment]  # text, whatever the stubs say
-    command = "-"
+    path = "-"
+    command = "-"  # type: ignore[assignment]  # text, whatever the stubs say
 
 
 class Channel(HTTPChannel):
