@@ -14,6 +14,7 @@ from api.settings.demo_model import find_demo_model
 from api.settings.escapes import unescaped
 from api.settings.flags import SettingsError
 from api.settings.vertex import Vertex, read_vertex
+from api.streams.limits import StreamLimits
 from llamactypes.engine.config import EngineConfig
 from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
@@ -106,6 +107,15 @@ class Settings:
     """Leave out tools that are no functions, instead of refusing the request."""
     background_timeout_s: float = 600.0
     """A background response nobody asks for ends after this; 0: never."""
+    stream_ring_kib: int = 4096
+    stream_keep_s: float = 300.0
+    stream_gc_s: float = 60.0
+    stream_orphan_s: float = 600.0
+    """A resumable generation that nobody reads ends after this; 0: never."""
+    stream_sessions: int = 64
+    """Most resumable generations of one API key at a time."""
+    stream_memory_mib: int = 512
+    """Of all resumable streams of one API key."""
     cors_origins: str = "*"
     cors_methods: str = "GET, POST, DELETE, OPTIONS"
     cors_headers: str = "*"
@@ -201,6 +211,7 @@ class Settings:
                 "--key-concurrency counts by API key, and there is none: add --api-key "
                 "or --api-key-file, or limit all together by --queue-size"
             )
+        _check_streams(settings)
         if settings.escape:
             _unescape(sampling, "dry_sequence_breakers")
         return dataclasses.replace(
@@ -258,6 +269,19 @@ class Settings:
         )
 
     @property
+    def stream_limits(self) -> StreamLimits:
+        """How much of resumable streams is kept; half of the workers may follow."""
+        return StreamLimits(
+            ring_bytes=self.stream_ring_kib << 10,
+            keep_s=self.stream_keep_s,
+            sweep_s=self.stream_gc_s,
+            orphan_s=self.stream_orphan_s,
+            n_live=self.stream_sessions,
+            n_bytes=self.stream_memory_mib << 20,
+            n_followers=max(1, self.n_http_threads // 2),
+        )
+
+    @property
     def n_http_threads(self) -> int:
         """Worker threads, so that all slots and the whole queue leave some free."""
         return _n_workers(self, self.engine.n_slots)
@@ -274,6 +298,17 @@ def _check_model_source(settings: Settings) -> None:
         raise SettingsError(
             "--hf-file names a file of a repository; give that by --hf-repo, or a "
             "local file by --model"
+        )
+
+
+def _check_streams(settings: Settings) -> None:
+    """Refuse a limit under which no stream could be resumable."""
+    limits = settings.stream_limits
+    if 2 * limits.ring_bytes > limits.n_bytes:
+        raise SettingsError(
+            f"--stream-memory-mib {settings.stream_memory_mib} has no room for two "
+            f"streams of --stream-ring-kib {settings.stream_ring_kib}: raise the one "
+            "or lower the other"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from api.errors import GenerationCancelled, KeyBusy
@@ -39,6 +40,10 @@ class StreamSessions:
         self._live: dict[StreamKey, Session] = {}
         self._ending: set[Session] = set()
         """Replaced or deleted ones whose threads still run."""
+        self._weights: dict[StreamLog, int] = {}
+        """What ended logs count for."""
+        self._n_bytes: Counter[int | None] = Counter()
+        """The sum of them, by owner."""
         self._n_followers = 0
         self._sweeper: threading.Thread | None = None
         self._closed: str | None = None
@@ -65,16 +70,15 @@ class StreamSessions:
         with self._changed:
             if self._closed is not None:
                 raise StreamStopped(self._closed)
-            self._forget_old()
             self._check_room(key)
             replaced = self._live.pop(key, None)
             if replaced is not None:
                 self._ending.add(replaced)
             capacity = None if whole else self.limits.ring_bytes
+            self._drop(key)
             log = self._store.create(key, capacity, content_type)
             session = self._live[key] = Session(key, log, self._on_end)
             self._look_after()
-            self._changed.notify_all()
         if replaced is not None:
             replaced.abort("another request took its place")
             # Its slot, and its place among the key's completions, shall be free.
@@ -85,7 +89,7 @@ class StreamSessions:
         """Forget a session that was never started."""
         session.give_up(error)
         with self._changed:
-            self._store.remove(session.key, session.log)
+            self._drop(session.key, session.log)
 
     # -- clients that come back --------------------------------------------------------
 
@@ -114,10 +118,8 @@ class StreamSessions:
         """End a conversation's generation and forget its stream. Never blocks."""
         key = StreamKey(owner, conversation_id)
         with self._changed:
-            log = self._store.find(key)
+            self._drop(key)
             session = self._live.pop(key, None)
-            if log is not None:
-                self._store.remove(key, log)
             if session is not None:
                 self._ending.add(session)
         if session is not None:
@@ -150,6 +152,11 @@ class StreamSessions:
         with self._changed:
             return len(self._live) + len(self._ending)
 
+    @property
+    def has_sweeper(self) -> bool:
+        """Whether a thread looks after sessions."""
+        return self._sweeper is not None
+
     # -- the end -----------------------------------------------------------------------
 
     def close(self, timeout_s: float) -> bool:
@@ -181,7 +188,10 @@ class StreamSessions:
                 del self._live[session.key]
             log = session.log
             if log.error is not None and not log.is_begun and not log.keeps_errors:
-                self._store.remove(session.key, log)
+                self._drop(session.key, log)
+            elif self._store.find(session.key) is log:
+                self._weights[log] = log.n_held + _LOG_BYTES
+                self._n_bytes[session.key.owner] += self._weights[log]
 
     # -- the sweeper -------------------------------------------------------------------
 
@@ -210,7 +220,7 @@ class StreamSessions:
 
     def _step_s(self) -> float:
         step_s = self.limits.sweep_s
-        if self._live and self.limits.orphan_s:
+        if self.limits.orphan_s:
             step_s = min(step_s, self.limits.orphan_s / _ORPHAN_STEPS)
         return max(step_s, _LEAST_STEP_S)
 
@@ -236,7 +246,14 @@ class StreamSessions:
     def _forget_old(self) -> None:
         for key, log in self._store.entries():
             if self._is_old(log):
-                self._store.remove(key, log)
+                self._drop(key, log)
+
+    def _drop(self, key: StreamKey, log: StreamLog | None = None) -> None:
+        """Forget what is kept for `key`, unless it is not `log`."""
+        kept = self._store.find(key)
+        if kept is not None and log in (None, kept):
+            self._store.remove(key, kept)
+            self._n_bytes[key.owner] -= self._weights.pop(kept, 0)
 
     def _check_room(self, key: StreamKey) -> None:
         """Refuse one more session of a key that has too many, or too much in them."""
@@ -249,23 +266,24 @@ class StreamSessions:
                 "stop some by DELETE /v1/stream/<id>",
                 _RETRY_AFTER_S,
             )
-        n_bytes = sum(
-            self._weight(each, log)
-            for each, log in self._store.entries()
-            if each.owner == key.owner and each != key
-        )
-        if n_bytes + limits.ring_bytes > limits.n_bytes:
+        if self._n_bytes_with(key, live) > limits.n_bytes:
+            self._forget_old()
+        n_bytes = self._n_bytes_with(key, live)
+        if n_bytes > limits.n_bytes:
             raise KeyBusy(
-                f"the streams of this API key hold {n_bytes >> 20} MiB, of at most "
-                f"{limits.n_bytes >> 20} (--stream-memory-mib); forget those you have "
-                "read by DELETE /v1/stream/<id>, or wait "
+                f"one more stream would make {n_bytes >> 10} KiB of this API key, of "
+                f"at most {limits.n_bytes >> 10} (--stream-memory-mib); forget those "
+                "you have read by DELETE /v1/stream/<id>, or wait "
                 f"{limits.keep_s:g} s after they ended",
                 _RETRY_AFTER_S,
             )
 
-    def _weight(self, key: StreamKey, log: StreamLog) -> int:
-        n_bytes = log.n_held if log.is_done else self.limits.ring_bytes
-        return max(n_bytes, log.n_held) + _LOG_BYTES
+    def _n_bytes_with(self, key: StreamKey, live: int) -> int:
+        """Return what the key's streams may come to with one more, `live` others."""
+        kept = self._store.find(key)
+        replaced = 0 if kept is None else self._weights.get(kept, 0)
+        rings = (live + 1) * (self.limits.ring_bytes + _LOG_BYTES)
+        return self._n_bytes[key.owner] - replaced + rings
 
 
 def _names(conversation_id: str) -> Iterator[str]:
