@@ -10,10 +10,11 @@ import pytest
 
 from llamactypes.batch import Batch
 from llamactypes.context import Context, ContextParams
-from llamactypes.engine import Engine, GenerationRequest, thread_keeper
+from llamactypes.engine import Engine, GenerationRequest
 from llamactypes.engine.compute.loader import load_model
 from llamactypes.engine.config import EngineConfig
 from llamactypes.engine.planning.plan import Chunk, Plan
+from llamactypes.engine.threads import keeper as thread_keeper
 from llamactypes.engine.threads.choice import ThreadChoice
 from llamactypes.engine.threads.keeper import ThreadKeeper
 from llamactypes.model import Model
