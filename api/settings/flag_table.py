@@ -12,6 +12,7 @@ from api.settings.flag_table_context import CONTEXT_FLAGS
 from api.settings.flag_table_embedding import EMBEDDING_FLAGS
 from api.settings.flag_table_model import DEVICE_FLAGS, MODEL_FLAGS
 from api.settings.flag_table_sampling import GENERATION_FLAGS, SAMPLING_FLAGS
+from api.settings.flag_table_streams import STREAM_FLAGS
 from api.settings.flags import (
     FILE_LINES,
     FILE_TEXT,
@@ -500,6 +501,7 @@ FLAGS = (
     *EMBEDDING_FLAGS,
     *_CHAT,
     *_SERVER,
+    *STREAM_FLAGS,
     *_LOGGING,
 )
 """In the order of ``--help`` and docs/cli.md."""
