@@ -278,7 +278,7 @@ def test_changed_bytes_on_connections_do_no_harm(
         statuses |= {int(status) for status in found} - {100}
         assert b"Traceback" not in answer, data
         assert statuses <= STATUSES, data
-    assert len(statuses) > 4
+    assert {200, 400} <= statuses
     assert not [record for record in caplog.records if record.exc_info], caplog.text
     with server.connection() as client:
         client.sendall(request("POST", "/completion", COMPLETION))
