@@ -38,7 +38,7 @@ _QUERIES: dict[str, dict[str, Schema]] = {
     "Slots": {"fail_on_no_slot": STRING},
     "SlotActions": {"action": STRING},
     "KeptResponse": {"stream": STRING},
-    "Stream": {"conv_id": STRING, "from": STRING},
+    "Stream": {"conv_id": STRING, "from": STRING, "snapshot": STRING},
     "ResponseInputItems": {"order": STRING, "after": STRING, "limit": STRING},
 }
 

@@ -35,13 +35,21 @@ class Stream(Resource):
         if log.keeps_errors:
             self._send_whole(req, resp, log, offset)
             return
-        if offset < log.first:
+        has_snapshots = req.get_param_as_bool("snapshot", default=False)
+        if offset < log.first and not has_snapshots:
             raise OffsetLost(offset, log.first)
         # A silent prompt: this sends the headers, at an offset all readers agree on.
         log.greet()
         streams = self._context.streams
         streams.follow()
-        send_events(resp, LogBody(log, Client(req.env), offset, streams.unfollow))
+        body = LogBody(
+            log,
+            Client(req.env),
+            offset,
+            streams.unfollow,
+            has_snapshots=has_snapshots,
+        )
+        send_events(resp, body)
 
     def on_head(
         self, req: falcon.Request, resp: falcon.Response, conversation_id: str = ""

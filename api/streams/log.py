@@ -6,6 +6,7 @@ import threading
 import time
 
 from api import sse
+from api.streams.digest import Digest
 from api.streams.event_ids import with_ids
 from api.streams.ring import ByteRing
 
@@ -45,6 +46,7 @@ class StreamLog:
         self.keeps_errors = capacity is None
         """Whether a failure before the begin is what it was made for, too."""
         self._ring = ByteRing(capacity)
+        self._digest = Digest(capacity or 0)
         self._done_at = 0.0
         self._left_at = time.monotonic()
         self._changed = threading.Condition(threading.Lock())
@@ -94,7 +96,7 @@ class StreamLog:
     @property
     def n_held(self) -> int:
         """Bytes in memory."""
-        return len(self._ring)
+        return len(self._ring) + len(self._digest)
 
     @property
     def first(self) -> int:
@@ -115,6 +117,15 @@ class StreamLog:
                 self._changed.wait(timeout_s)
             data = self._ring.read(offset, _READ_LIMIT)
             return data, self.is_done and offset + len(data) >= self._ring.end
+
+    def snapshot(self) -> tuple[bytes, int]:
+        """Return all text that was dropped as one event, and where to read on.
+
+        What follows the event in the bytes belongs to the stream itself.
+        """
+        with self._changed:
+            first, cut = self._ring.first, self._digest.cut
+            return self._digest.event(first - len(cut)) + cut, first
 
     def read_all(self) -> bytes:
         """Return what is held; for logs that hold everything."""
@@ -156,5 +167,7 @@ class StreamLog:
 
     def _append(self, data: bytes) -> None:
         if data and not self.is_done:
-            self._ring.append(data)
+            dropped = self._ring.append(data)
+            if dropped:
+                self._digest.take(dropped)
             self._changed.notify_all()

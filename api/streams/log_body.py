@@ -31,11 +31,23 @@ class LogBody:
         client: Client,
         offset: int = 0,
         on_close: Callable[[], object] = _nothing,
+        *,
+        has_snapshots: bool = False,
     ) -> None:
+        """Begin to read.
+
+        Args:
+            log: What to read.
+            client: Who reads.
+            offset: Where to begin.
+            on_close: Called once.
+            has_snapshots: Send a snapshot where bytes are lost, instead of an error.
+        """
         self._log = log
         self._client = client
         self._offset = offset
         self._on_close = on_close
+        self._has_snapshots = has_snapshots
         self._is_ended = False
         self._is_closed = False
         log.attach()
@@ -66,6 +78,9 @@ class LogBody:
         try:
             data, self._is_ended = self._log.read(self._offset, WAIT_SLICE_S)
         except OffsetLost as error:
+            if self._has_snapshots:
+                piece, self._offset = self._log.snapshot()
+                return piece
             # The status line is out, and a silent end would look like success.
             self._is_ended = True
             self._client.note_end(End.ERROR)

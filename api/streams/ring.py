@@ -42,12 +42,16 @@ class ByteRing:
     def __len__(self) -> int:
         return len(self._held)
 
-    def append(self, data: bytes) -> None:
-        """Take in bytes, and drop as many old ones as that is too much."""
+    def append(self, data: bytes) -> bytes:
+        """Take in bytes; return the old ones that were dropped for want of room."""
         self._held += data
         self.end += len(data)
-        if self._capacity is not None and len(self._held) > self._capacity:
-            del self._held[: len(self._held) - self._capacity]
+        if self._capacity is None or len(self._held) <= self._capacity:
+            return b""
+        n_dropped = len(self._held) - self._capacity
+        dropped = bytes(self._held[:n_dropped])
+        del self._held[:n_dropped]
+        return dropped
 
     def read(self, offset: int, limit: int) -> bytes:
         """Return at most `limit` bytes from `offset` on; nothing at or past the end.

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from api.errors import GenerationCancelled
+from api import sse
+from api.errors import GenerationCancelled, describe
 from api.exchange import End
 from api.protocol.invalid import InvalidRequest
 from api.streams.client import Client
@@ -94,9 +95,18 @@ class Session:
             production.cancel()
 
     def give_up(self, error: Exception) -> None:
-        """End a session that will never be started."""
+        """End a session whose thread will not do it: never started, or stuck."""
+        self.log.is_broken = True
+        if not self.log.keeps_errors:
+            self.log.append_events(self._error_event(error))
         self.log.finish(error)
         self._on_end(self)
+
+    def _error_event(self, error: Exception) -> bytes:
+        production = self._production
+        if production is None or production.error_event is None:
+            return sse.data_event(describe(error).body())
+        return production.error_event(error)
 
     def why(self) -> Exception | None:
         """Return why it ended before it began, as its client should hear it."""

@@ -176,7 +176,7 @@ class StreamSessions:
             session.log.wait_done(max(0.0, deadline - time.monotonic()))
         stuck = [session for session in sessions if not session.log.is_done]
         for session in stuck:
-            session.log.finish(GenerationCancelled(reason))
+            session.give_up(GenerationCancelled(reason))
         return not stuck
 
     # -- threads of sessions -----------------------------------------------------------

@@ -316,6 +316,11 @@ def test_ring_expiry_orphans_caps_keys_and_shutdown_work_with_small_limits(
     assert lost.status_code == 400
     assert lost.json()["error"]["type"] == "offset_lost_error"
     assert lost.json()["error"]["first_offset"] > 0
+    with small.get(stream + "?snapshot=1", headers=one, stream=True) as snapshot:
+        lines = [line for line, _ in zip(snapshot.iter_lines(), range(9), strict=False)]
+    assert lines[0] == b"event: snapshot"
+    text = json.loads(lines[1].removeprefix(b"data: "))["choices"][0]["content"]
+    assert text[:20] == "".join(event["content"] for event in reader.events)[:20]
     assert small.get(stream, headers=two).status_code == 404
     busy = small.post("/completion", {"prompt": "a"}, headers={**one, **named("d")})
     assert busy.status_code == 429
