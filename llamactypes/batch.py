@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from llamactypes import bindings as C  # noqa: N812
 from llamactypes.errors import ClosedError, InvalidBatch
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ("Batch",)
 
@@ -107,7 +110,10 @@ class Batch:
         return index
 
     def add_each(
-        self, tokens: Sequence[int], positions: Sequence[int], seq_ids: Sequence[int]
+        self,
+        tokens: Sequence[int],
+        positions: Sequence[int],
+        seq_ids: Sequence[int] | NDArray[np.int32],
     ) -> int:
         """Append one token to each of several sequences; all outputs are wanted.
 

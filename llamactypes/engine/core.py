@@ -1,6 +1,7 @@
 """What the engine does in one step, and whom it tells. Engine thread only.
 
-admit ─► plan ─► decode and sample ─► apply ─► deliver
+admit ─► plan ─► decode and sample ─► apply
+                 └ meanwhile: deliver what the step before has given
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from dataclasses import replace
 
 from llamactypes.engine.compute.loader import LoadedModel
 from llamactypes.engine.config import EngineConfig, SlotState
+from llamactypes.engine.delivery import Delivery
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.measures.metrics import Meter
 from llamactypes.engine.planning.adapters import NO_ADAPTERS, AdapterUse
 from llamactypes.engine.planning.deterministic import Turns
 from llamactypes.engine.planning.pace import Pace
-from llamactypes.engine.planning.plan import Admission, Event, Plan
+from llamactypes.engine.planning.plan import Admission, Plan, Sampled
+from llamactypes.engine.planning.planner import Planner
 from llamactypes.engine.planning.reaction import Reaction
 from llamactypes.engine.planning.scheduler import Scheduler
 from llamactypes.engine.planning.sequence import Sequence
@@ -70,20 +73,27 @@ class Core:
             use: The LoRA adapters of requests that name none, at this moment.
         """
         info = loaded.info
+        self._planner = Planner(
+            loaded.n_batch,
+            n_rows=_most_rows(info.n_vocab),
+            is_unified=config.is_unified,
+            turns=_turns(config, loaded.n_batch, info.n_vocab),
+            has_adapters=bool(config.lora),
+            pace=Pace(config.prefill_gap_ms / 1e3),
+            reaction=Reaction(info.n_layer, config.n_ubatch or loaded.n_batch),
+        )
         self.scheduler = Scheduler(
             info.n_slots,
             info.n_ctx_slot,
-            loaded.n_batch,
+            self._planner,
+            loaded.vocab,
             n_kv=info.n_ctx if config.is_unified else None,
             similarity=config.slot_prompt_similarity,
             context_shift=config.context_shift and loaded.memory.can_shift,
             n_keep_extra=int(loaded.vocab.add_bos),
             cache_bytes=_mib(config.cache_ram_mib),
-            n_rows=_most_rows(info.n_vocab),
-            turns=_turns(config, loaded.n_batch, info.n_vocab),
             memory=loaded.memory,
             keep_idle=config.cache_idle_slots,
-            has_adapters=bool(config.lora),
             checkpoints=CheckpointPolicy(
                 config.n_ctx_checkpoints, config.checkpoint_min_step, config.n_ubatch
             ),
@@ -105,10 +115,8 @@ class Core:
         self._runner = loaded.runner
         self._meter = meter
         self._on_end = on_end
-        self._pace = Pace(config.prefill_gap_ms / 1e3)
-        self._reaction = Reaction(info.n_layer, config.n_ubatch or loaded.n_batch)
         self._live: dict[int, tuple[Sequence, Generation]] = {}
-        self._undelivered: list[Event] = []
+        self._delivery = Delivery(self._live, self._farewell)
         self._checks_books = os.environ.get("LLAMACTYPES_CHECK") == "1"
 
     # -- any thread -----------------------------------------------------------------
@@ -151,8 +159,8 @@ class Core:
         """End a generation; nothing happens when it has ended."""
         found = self._live.get(generation.id)
         if found is not None:
-            self._post(self.scheduler.cancel(found[0]))
-            self._deliver()
+            self._delivery.post(self.scheduler.cancel(found[0]))
+            self._delivery.deliver()
 
     def cancel_orphans(self, limit_s: float) -> None:
         """End generations that nobody has looked at for `limit_s` seconds."""
@@ -163,10 +171,10 @@ class Core:
                 self.cancel(generation)
 
     def end_all(self, error: LlamaError) -> None:
-        """End every generation with `error`, and every order."""
+        """End every generation with `error`, every order, and the helping thread."""
         for sequence, _ in tuple(self._live.values()):
-            self._post(self.scheduler.end(sequence, FinishReason.ERROR, error))
-        self._deliver()
+            self._delivery.post(self.scheduler.end(sequence, FinishReason.ERROR, error))
+        self._delivery.close()
         self.orders.fail_all(error)
 
     def step(self) -> None:
@@ -180,14 +188,9 @@ class Core:
         self._admit()
         for shift in self.scheduler.shifts():
             self._runner.shift(shift)
-        plan = self.scheduler.plan(
-            self._pace.n_prompt_max,
-            self._reaction.n_prompt_max(self.scheduler.running),
-        )
-        # PERF: readers wake here, not where their tokens were sampled: they format them
-        # while the decode below runs without the GIL, instead of contending for it.
-        self._deliver()
-        if not plan.chunks:
+        plan = self.scheduler.plan()
+        if not plan.n_sequences:
+            self._delivery.deliver()
             return
         self.interruptible = self._interruptible(plan)
         started = time.perf_counter()
@@ -196,7 +199,7 @@ class Core:
             # do it the other way round, so that one of us sees the other.
             if self._has_cancelled():
                 return
-            sampled = self._runner.run(plan)
+            sampled = self._run(plan)
             prompt_probs = self._runner.prompt_probs()
         except KVCacheFull:
             self._make_room()
@@ -212,22 +215,28 @@ class Core:
         events += self.scheduler.apply(plan, sampled, now)
         self._make_checkpoints(plan)
         self._meter.count(plan, len(sampled), now - started, now)
-        n_prompt = plan.n_tokens - plan.n_generating
-        self._pace.note(plan.n_generating, n_prompt, now - started)
-        self._reaction.note(plan, now - started)
+        self._planner.note(plan, now - started)
         for event in events:
-            self._post(event)
+            self._delivery.post(event)
+
+    def _run(self, plan: Plan) -> Sampled:
+        """Decode and sample; meanwhile readers get what the step before has given."""
+        self._delivery.begin()
+        try:
+            return self._runner.run(plan)
+        finally:
+            self._delivery.end()
 
     def _interruptible(self, plan: Plan) -> frozenset[int]:
         """Return the sequences for whose end a decode is worth losing: long prompts.
 
         A recurrent state is lost with the decode: then only those that are alone in it.
         """
-        if self._memory.is_recurrent and len(plan.chunks) > 1:
+        if self._memory.is_recurrent and plan.n_sequences > 1:
             return frozenset()
         return frozenset(
             chunk.sequence.id
-            for chunk in plan.chunks[plan.n_generating :]
+            for chunk in plan.prompts
             if chunk.n_tokens >= _INTERRUPTIBLE_TOKENS
         )
 
@@ -263,7 +272,7 @@ class Core:
             kept = self._runner.move(slot, admission.moves)
         else:
             kept = self._runner.forget(slot, n_cached, back)
-        self._post(self.scheduler.start(admission, kept, time.perf_counter()))
+        self._delivery.post(self.scheduler.start(admission, kept, time.perf_counter()))
         self._meter.count_cached(kept)
 
     def _load(
@@ -272,7 +281,7 @@ class Core:
         """Load a state; idle slots give way where it finds no room."""
         while True:
             kept = self._runner.load(slot, saved.data, n_tokens, back)
-            if kept or not self.scheduler.may_lack_room:
+            if kept or not self.scheduler.room.may_lack:
                 return kept
             self._make_room()
 
@@ -284,7 +293,7 @@ class Core:
 
     def _keep_whole(self, slot: Slot) -> None:
         """Keep what an idle slot is about to lose, if that is worth it."""
-        if self.scheduler.is_worth_keeping(slot):
+        if self.scheduler.room.is_worth_keeping(slot):
             self._keep(slot, _state(slot, slot.tokens))
 
     def _make_checkpoints(self, plan: Plan) -> None:
@@ -295,12 +304,12 @@ class Core:
                 self.scheduler.add_checkpoint(sequence, data)
 
     def _make_room(self) -> None:
-        lost = self.scheduler.worth_keeping()
+        lost = self.scheduler.room.worth_keeping()
         if lost is not None:
             self._keep(*lost)
         slot, event = self.scheduler.make_room()
         self._runner.forget(slot.id, 0)
-        self._post(event)
+        self._delivery.post(event)
 
     def _resync(self, plan: Plan) -> None:
         """After an interrupted decode, believe the library about what is computed.
@@ -322,7 +331,7 @@ class Core:
 
         To be called when there is no more work; a difference is mended and reported.
         """
-        self._deliver()
+        self._delivery.close()
         self.scheduler.check_integrity()
         for slot in self.scheduler.slots.slots:
             found = self._runner.n_computed(slot.id)
@@ -352,27 +361,12 @@ class Core:
             found = self._runner.n_computed(slot.id)
             assert found == expected, f"slot {slot.id}: {found} tokens, not {expected}"
 
-    def _post(self, event: Event | None) -> None:
-        """Note what readers should see at the next `_deliver`."""
-        if event is not None and (event.delta is not None or event.result is not None):
-            self._undelivered.append(event)
-
-    def _deliver(self) -> None:
-        """Append to the logs, in order."""
-        events, self._undelivered = self._undelivered, []
-        for event in events:
-            self._append(event)
-
-    def _append(self, event: Event) -> None:
-        """Append to the sequence's log; bid farewell to a finished one."""
-        sequence = event.sequence
-        generation = self._live[sequence.id][1]
-        if event.result is not None:
-            del self._live[sequence.id]
-            self._runner.detach(sequence)
-            self._meter.count_result(sequence, time.perf_counter())
-            self._on_end()
-        generation.append(event.delta, event.result)
+    def _farewell(self, sequence: Sequence) -> None:
+        """Let a finished sequence go."""
+        del self._live[sequence.id]
+        self._runner.detach(sequence)
+        self._meter.count_result(sequence, time.perf_counter())
+        self._on_end()
 
 
 def _state(slot: Slot, tokens: list[int]) -> SavedState:

@@ -192,7 +192,7 @@ class SlotOrders:
             try:
                 return self._runner.restore(slot.id, file.data, file.start)
             except StateError:
-                if not self._scheduler.lacks_room(len(file.tokens)):
+                if not self._scheduler.room.lacks(len(file.tokens)):
                     raise
                 self._make_room()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,7 +103,8 @@ def test_turns_without_a_difference_are_everyones():
 
 
 def test_a_prompt_of_another_set_leaves_streams_their_pace():
-    scheduler = make_scheduler(2, 256, 64, has_adapters=True)
+    pace = SimpleNamespace(n_prompt_max=16)
+    scheduler = make_scheduler(2, 256, 64, has_adapters=True, pace=pace)
     stream, late = sequences((1.0,), ())
     scheduler.submit(stream)
     step(scheduler)
@@ -110,7 +113,7 @@ def test_a_prompt_of_another_set_leaves_streams_their_pace():
     scheduler.admit()
     for admission in scheduler.begin():
         scheduler.start(admission, 0, 1.0)
-    plans = [scheduler.plan(16), scheduler.plan(16)]
+    plans = [scheduler.plan(), scheduler.plan()]
     assert sorted(plan.n_tokens for plan in plans) == [1, 16]
 
 

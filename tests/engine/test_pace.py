@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from llamactypes.engine.planning.pace import Pace
 from tests.support.builders import make_scheduler, make_sequence, step
 
@@ -73,16 +75,17 @@ def test_gap_zero_is_no_limit():
 
 
 def test_plan_limits_prompts_only_while_others_generate():
-    scheduler = make_scheduler(n_slots=2, n_ctx_slot=256, n_batch=128)
+    pace = SimpleNamespace(n_prompt_max=16)
+    scheduler = make_scheduler(n_slots=2, n_ctx_slot=256, n_batch=128, pace=pace)
     first = make_sequence(100)
     scheduler.submit(first)
     scheduler.admit()
     for admission in scheduler.begin():
         scheduler.start(admission, 0, 1.0)
-    assert scheduler.plan(16).n_tokens == 100
+    assert scheduler.plan().n_tokens == 100
     step(scheduler)
     scheduler.submit(make_sequence(100, first=5000))
     scheduler.admit()
     for admission in scheduler.begin():
         scheduler.start(admission, 0, 1.0)
-    assert [chunk.n_tokens for chunk in scheduler.plan(16).chunks] == [1, 16]
+    assert [chunk.n_tokens for chunk in scheduler.plan().chunks] == [1, 16]

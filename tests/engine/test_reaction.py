@@ -16,7 +16,7 @@ def prompt_at(depth: int):
 def learned(n: int, depth: int, *seconds: float, **options) -> Reaction:
     """Return one that has seen decodes of `n` tokens at `depth`, at least two."""
     reaction = Reaction(**({"n_layer": 30, "n_ubatch": 512} | options))
-    plan = Plan((Chunk(prompt_at(depth), depth, n, False),), 0)
+    plan = Plan((), (Chunk(prompt_at(depth), depth, n, False),))
     for each in seconds if len(seconds) > 1 else seconds * 2:
         reaction.note(plan, each)
     return reaction
@@ -52,8 +52,8 @@ def test_at_least_one_tile_is_computed(seconds):
 def test_decodes_with_few_prompt_tokens_teach_nothing():
     reaction = learned(512, 6000, 5.3)
     stream = make_sequence(n_prompt=4)
-    chunks = (Chunk(stream, 3, 1, True), Chunk(prompt_at(9000), 9000, 63, False))
-    reaction.note(Plan(chunks, 1), 100.0)
+    prompts = (Chunk(prompt_at(9000), 9000, 63, False),)
+    reaction.note(Plan((stream,), prompts), 100.0)
     assert reaction.n_prompt_max([prompt_at(6000)]) == 192
 
 
@@ -65,5 +65,5 @@ def test_a_disturbed_decode_does_not_change_where_prompts_are_cut():
 
 def test_one_decode_alone_limits_nothing():
     reaction = Reaction(30, 512)
-    reaction.note(Plan((Chunk(prompt_at(0), 0, 94, False),), 0), 9.0)
+    reaction.note(Plan((), (Chunk(prompt_at(0), 0, 94, False),)), 9.0)
     assert reaction.n_prompt_max([prompt_at(0)]) is None

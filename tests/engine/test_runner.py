@@ -27,7 +27,7 @@ def plan_for(*slots: int, n_tokens: int = 3) -> Plan:
         sequence = make_sequence(tokens=tuple(range(3, 3 + n_tokens)))
         sequence.slot = slot
         chunks.append(Chunk(sequence, 0, n_tokens, wants_logits=False))
-    return Plan(tuple(chunks), 0)
+    return Plan((), tuple(chunks))
 
 
 def test_batch_is_filled_in_the_order_of_the_slots(runner):
@@ -90,7 +90,7 @@ def test_interrupt_ends_one_decode_only(runner):
 
 def sample_eight(runner, model, n_helpers: int, *, n_probs: int = 0) -> list[int]:
     """Decode eight sequences and sample them; return their tokens by slot."""
-    runner._n_helpers = n_helpers
+    runner.sampling.n_helpers = n_helpers
     chunks = []
     for slot in range(8):
         sampling = SamplingParams(
@@ -100,11 +100,12 @@ def sample_eight(runner, model, n_helpers: int, *, n_probs: int = 0) -> list[int
         sequence.slot = slot
         runner.attach(sequence, SamplerChain.from_params(model, sampling))
         chunks.append(Chunk(sequence, 0, len(sequence.tokens), wants_logits=True))
-    sampled = runner.run(Plan(tuple(chunks), 0))
+    sampled = runner.run(Plan((), tuple(chunks)))
     for chunk in chunks:
         runner.detach(chunk.sequence)
         runner.forget(chunk.sequence.slot, 0)
-    return [one.token for one in sorted(sampled, key=lambda one: one.sequence.slot)]
+    slots = [sequence.slot for sequence in sampled.sequences]
+    return [token for _, token in sorted(zip(slots, sampled.tokens, strict=True))]
 
 
 @pytest.mark.parametrize("n_probs", [0, 1])

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from llamactypes.engine.planning.sequence import SequenceState
 from llamactypes.engine.request import FinishReason
 from llamactypes.errors import KVCacheFull
-from tests.support.builders import make_scheduler, make_sequence, sample_all, step
+from tests.support.builders import (
+    PIECES,
+    make_scheduler,
+    make_sequence,
+    sample_all,
+    step,
+)
 
 
 def sizes(plan):
@@ -158,7 +164,7 @@ def test_end_of_generation_token_ends_with_eos_and_is_reported():
     scheduler = make_scheduler()
     sequence = make_sequence(2)
     scheduler.submit(sequence)
-    _, events = step(scheduler, piece=b"", token=2, is_eog=True)
+    _, events = step(scheduler, is_eog=True)
     delta = events[-1][1]
     assert sequence.result.finish is FinishReason.STOP_EOS
     assert (delta.text, delta.tokens) == ("", (2,))
@@ -180,15 +186,17 @@ def test_text_held_for_a_stop_is_sent_at_the_end():
     scheduler.submit(sequence)
     assert step(scheduler, piece=b"a")[1][-1][1] is None
     delta = step(scheduler, piece=b"b")[1][-1][1]
-    assert (delta.text, delta.tokens) == ("ab", (7, 7))
+    assert delta.text == "ab"
+    assert delta.tokens == (PIECES.token(b"a"), PIECES.token(b"b"))
 
 
 def test_limit_inside_a_character_sends_nothing_of_it():
     scheduler = make_scheduler()
     sequence = make_sequence(2, max_tokens=1)
     scheduler.submit(sequence)
-    delta = step(scheduler, piece="歪".encode()[:2])[1][-1][1]
-    assert (delta.text, delta.tokens) == ("", (7,))
+    piece = "歪".encode()[:2]
+    delta = step(scheduler, piece=piece)[1][-1][1]
+    assert (delta.text, delta.tokens) == ("", (PIECES.token(piece),))
 
 
 def test_full_context_ends_with_length_and_truncated():
@@ -234,7 +242,7 @@ def test_progress_goes_from_the_cached_part_to_the_whole_prompt():
     sequence = make_sequence(10, return_progress=True, max_tokens=1)
     scheduler.submit(sequence)
     events = [event for _ in range(3) for event in step(scheduler)[1]]
-    progress = [delta.progress for _, delta, _ in events if delta and delta.progress]
+    progress = [delta.progress for _, delta, *_ in events if delta and delta.progress]
     assert [one.processed for one in progress] == [0, 4, 8, 10]
     assert {(one.total, one.cache) for one in progress} == {(10, 0)}
 

@@ -13,7 +13,7 @@ from llamactypes.context import Context, ContextParams
 from llamactypes.engine import Engine, GenerationRequest
 from llamactypes.engine.compute.loader import load_model
 from llamactypes.engine.config import EngineConfig
-from llamactypes.engine.planning.plan import Chunk, Plan
+from llamactypes.engine.planning.plan import Plan
 from llamactypes.engine.threads import keeper as thread_keeper
 from llamactypes.engine.threads.choice import ThreadChoice
 from llamactypes.engine.threads.keeper import ThreadKeeper
@@ -21,7 +21,7 @@ from llamactypes.model import Model
 from llamactypes.sampling_params import SamplingParams
 
 MEASURED = ThreadChoice(4, 4, "measured", step_s=0.01, chunk_s=0.1)
-PLAN = Plan((Chunk(SimpleNamespace(), 9, 1, True),), 1)  # type: ignore[arg-type]
+PLAN = Plan((SimpleNamespace(n_computed=9),))  # type: ignore[arg-type]
 
 
 class Load:
@@ -158,7 +158,7 @@ def test_cells_of_all_slots_count_in_one_buffer(tiny_model_path, is_unified, cel
             batch.extend([1] * 2, 0, 1, last_logits=True)
             context.decode(batch)
         keeper = ThreadKeeper(context, MEASURED, Load())  # type: ignore[arg-type]
-        plan = Plan((Chunk(SimpleNamespace(), 4, 1, True),), 1)  # type: ignore[arg-type]
+        plan = Plan((SimpleNamespace(n_computed=4),))  # type: ignore[arg-type]
         assert keeper._n_cells(plan) == cells
 
 
@@ -169,14 +169,14 @@ def test_model_and_sampling_threads_follow_a_change(tiny_model_path, monkeypatch
     loaded = load_model(config, lambda part: True)
     try:
         assert (loaded.info.n_threads, loaded.info.threads_source) == (3, "asked")
-        assert loaded.runner._n_helpers == 1
+        assert loaded.runner.sampling.n_helpers == 1
         loaded._context.set_threads(1, 2)
         loaded._keeper.source = "adapted"
         loaded._keeper.on_change()
         info = loaded.info
         assert (info.n_threads, info.n_threads_batch) == (1, 2)
         assert info.threads_source == "adapted"
-        assert loaded.runner._n_helpers == 2
+        assert loaded.runner.sampling.n_helpers == 2
     finally:
         loaded.close()
 

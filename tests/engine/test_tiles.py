@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from llamactypes.engine.planning.tiles import chunk_length, whole_tiles
@@ -45,13 +47,14 @@ def test_a_rest_that_would_fill_most_of_a_tile_is_taken_along() -> None:
 
 
 def test_a_prompt_beside_streams_is_cut_at_tiles() -> None:
-    scheduler = make_scheduler(n_slots=2, n_ctx_slot=1024, n_batch=512)
+    pace = SimpleNamespace(n_prompt_max=None)
+    scheduler = make_scheduler(n_slots=2, n_ctx_slot=1024, n_batch=512, pace=pace)
     scheduler.submit(make_sequence(10))
     step(scheduler)
     scheduler.submit(make_sequence(300, first=5000))
     scheduler.admit()
     for admission in scheduler.begin():
         scheduler.start(admission, 0, 1.0)
-    assert [chunk.n_tokens for chunk in scheduler.plan(100).chunks] == [1, 65]
-    assert [chunk.n_tokens for chunk in scheduler.plan(240).chunks] == [1, 193]
-    assert [chunk.n_tokens for chunk in scheduler.plan(270).chunks] == [1, 257]
+    for limit, n_prompt in ((100, 65), (240, 193), (270, 257)):
+        pace.n_prompt_max = limit
+        assert [chunk.n_tokens for chunk in scheduler.plan().chunks] == [1, n_prompt]

@@ -40,7 +40,7 @@ class MemoryRunner(FakeRunner):
     def held(self, slot: int) -> _Held:
         return self._held.setdefault(slot, _Held())
 
-    def run(self, plan: Plan) -> list[Sampled]:
+    def run(self, plan: Plan) -> Sampled:
         self.plans.append(plan)
         in_use = sum(len(held.cells) for held in self._held.values())
         if self._n_cells is not None and in_use + plan.n_tokens > self._n_cells:
@@ -51,11 +51,8 @@ class MemoryRunner(FakeRunner):
             self.abort_next = False
             raise DecodeAborted("stopped", 2)
         self.n_computed_total += plan.n_tokens
-        return [
-            Sampled(chunk.sequence, chunk.sequence.tokens[-1] + 1, b"x", False)
-            for chunk in plan.chunks
-            if chunk.wants_logits
-        ]
+        wanting = [chunk.sequence for chunk in plan.chunks if chunk.wants_logits]
+        return Sampled(wanting, [sequence.tokens[-1] + 1 for sequence in wanting])
 
     def _append(self, slot: int, tokens: list[int], chunk: Any) -> None:
         held = self.held(slot)

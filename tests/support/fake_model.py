@@ -61,20 +61,19 @@ class FakeRunner:
         if sampler is not None:
             sampler.close()
 
-    def run(self, plan: Plan) -> list[Sampled]:
+    def run(self, plan: Plan) -> Sampled:
         self.plans.append(plan)
         self.before_run()
         if self.errors:
             raise self.errors.pop(0)
-        sampled = []
+        sequences, tokens = [], []
         for chunk in plan.chunks:
             sequence = chunk.sequence
             self.computed[sequence.slot] = chunk.start + chunk.n_tokens
             if chunk.wants_logits:
-                token = (sequence.tokens[-1] + 1) % FakeVocab.n_tokens
-                piece = FakeVocab().piece(token)
-                sampled.append(Sampled(sequence, token, piece, token == 0))
-        return sampled
+                sequences.append(sequence)
+                tokens.append((sequence.tokens[-1] + 1) % FakeVocab.n_tokens)
+        return Sampled(sequences, tokens)
 
     def prompt_probs(self) -> list[PromptProbs]:
         """Return minus the row's position as the logprob of each prompt token."""

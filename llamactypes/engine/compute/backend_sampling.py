@@ -58,8 +58,8 @@ class BackendSampling:
         """Set and take out chains, so that each slot of `plan` has its sequence's."""
         if not self._asking and not self._owners:
             return
-        for chunk in plan.chunks:
-            sequence, slot = chunk.sequence, chunk.sequence.slot
+        for sequence in plan.sequences:
+            slot = sequence.slot
             assert slot is not None
             wanted = sequence.id if sequence.id in self._asking else None
             if self._owners.get(slot) == wanted:

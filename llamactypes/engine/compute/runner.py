@@ -5,23 +5,25 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence as SequenceOf
-from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from operator import attrgetter
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from llamactypes.adapter import LoraAdapter
 from llamactypes.batch import Batch
 from llamactypes.context import AbortFlag, Context
 from llamactypes.cpus import usable_cpus
 from llamactypes.engine.compute.backend_sampling import BackendSampling
-from llamactypes.engine.compute.logprobs import top_logprobs
-from llamactypes.engine.compute.prompt_rows import PromptRows, token_probs
+from llamactypes.engine.compute.prompt_rows import PromptRows
+from llamactypes.engine.compute.row_sampling import MOST_HELPERS, RowSampling
 from llamactypes.engine.compute.slot_memory import SlotMemory
 from llamactypes.engine.planning.adapters import Scales
 from llamactypes.engine.planning.plan import Chunk, Plan, PromptProbs, Sampled, Shift
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.prefixes.checkpoints import Checkpoint, MemoryTraits
 from llamactypes.engine.prefixes.chunk_reuse import Move
-from llamactypes.engine.request import TokenProbs
 from llamactypes.engine.threads.keeper import ThreadKeeper
 from llamactypes.sampling import SamplerChain
 from llamactypes.vocab import Vocab
@@ -30,9 +32,7 @@ __all__ = ("Runner", "LlamaRunner")
 
 logger = logging.getLogger("llamactypes.engine")
 
-_MOST_HELPERS = 4
-_LEAST_SHARE = 2
-"""Fewer rows than this are not worth waking a thread for."""
+_slot = attrgetter("slot")
 
 
 class Runner(Protocol):
@@ -44,7 +44,7 @@ class Runner(Protocol):
     def detach(self, sequence: Sequence) -> None:
         """Free the sampler of a finished sequence."""
 
-    def run(self, plan: Plan) -> list[Sampled]:
+    def run(self, plan: Plan) -> Sampled:
         """Decode once and sample every chunk that wants logits.
 
         Raises:
@@ -114,6 +114,15 @@ class Runner(Protocol):
         """Make the running decode end early. Any thread."""
 
 
+class _Steady(NamedTuple):
+    """What stays the same while a plan of running streams alone is carried out."""
+
+    plan: Plan
+    sequences: list[Sequence]
+    """In the order of their slots."""
+    slots: NDArray[np.int32]
+
+
 class LlamaRunner(SlotMemory):
     """The real runner, over libllama."""
 
@@ -133,17 +142,16 @@ class LlamaRunner(SlotMemory):
             adapters: What the scales of plans are for, in this order.
         """
         super().__init__(context, traits or MemoryTraits())
-        self._vocab = vocab
         self._adapters = tuple(adapters)
         self._scales: Scales | None = None
         self._batch = Batch(context.n_batch)
         self._keeper: ThreadKeeper | None = None
-        self._n_helpers = 0
-        self.use_threads(context.n_threads)
-        self._pool = ThreadPoolExecutor(_MOST_HELPERS, "llamactypes-sampler")
         self._abort = AbortFlag()
         context.set_abort(self._abort)
         self._samplers: dict[int, SamplerChain] = {}
+        self.sampling = RowSampling(context, vocab, self._samplers)
+        self.use_threads(context.n_threads)
+        self._steady: _Steady | None = None
         self._backend_sampling = BackendSampling(context, self._samplers)
         self._prompt_rows = PromptRows(context, vocab)
 
@@ -152,7 +160,7 @@ class LlamaRunner(SlotMemory):
 
         Not more threads than CPUs: those that compute spin while they wait.
         """
-        self._n_helpers = min(_MOST_HELPERS, usable_cpus() - n)
+        self.sampling.n_helpers = min(MOST_HELPERS, usable_cpus() - n)
         self._keeper = keeper
 
     def attach(self, sequence: Sequence, sampler: SamplerChain) -> None:
@@ -167,11 +175,11 @@ class LlamaRunner(SlotMemory):
         if sampler is not None:
             sampler.close()
 
-    def run(self, plan: Plan) -> list[Sampled]:
+    def run(self, plan: Plan) -> Sampled:
         """See `Runner.run`."""
         self._apply_adapters(plan.scales)
         self._backend_sampling.prepare(plan)
-        rows = self._fill(plan)
+        sequences, rows = self._fill(plan)
         started = time.perf_counter()
         try:
             self._context.decode(self._batch)
@@ -182,7 +190,7 @@ class LlamaRunner(SlotMemory):
             self.note_decoded()
         if self._keeper is not None:
             self._keeper.note(plan, time.perf_counter() - started)
-        return self._sample_all(rows)
+        return self.sampling.sample(sequences, rows)
 
     def _apply_adapters(self, scales: Scales) -> None:
         """Compute with these scales from now on."""
@@ -192,8 +200,8 @@ class LlamaRunner(SlotMemory):
         self._context.set_adapters([(one, scale) for one, scale in pairs if scale])
         self._scales = scales
 
-    def _fill(self, plan: Plan) -> list[tuple[Sequence, int]]:
-        """Put the plan's tokens into the batch; return the rows to sample from.
+    def _fill(self, plan: Plan) -> tuple[SequenceOf[Sequence], SequenceOf[int]]:
+        """Put the plan's tokens into the batch; return whose rows to sample from.
 
         PERF: in the order of the slots. With a KV buffer per slot the library computes
         only neighbours together (llama-batch.cpp, ``split_equal``): in any other order
@@ -202,112 +210,47 @@ class LlamaRunner(SlotMemory):
         batch = self._batch
         batch.clear()
         self._prompt_rows.clear()
-        chunks = sorted(plan.chunks, key=_slot)
-        if len(chunks) == plan.n_generating and all(c.wants_logits for c in chunks):
-            return self._fill_generating(chunks)
-        rows: list[tuple[Sequence, int]] = []
-        for chunk in chunks:
-            sequence, start = chunk.sequence, chunk.start
-            assert sequence.slot is not None
-            if chunk.prompt_rows:
-                self._prompt_rows.fill(batch, chunk, sequence.slot)
-            elif chunk.n_tokens == 1:
-                token = sequence.tokens[start]
-                batch.add(token, start, sequence.slot, chunk.wants_logits)
-            else:
-                tokens = sequence.tokens[start : start + chunk.n_tokens]
-                batch.extend(
-                    tokens, start, sequence.slot, last_logits=chunk.wants_logits
-                )
+        if not plan.prompts:
+            return self._fill_generating(plan)
+        sequences: list[Sequence] = []
+        rows: list[int] = []
+        for chunk in sorted(plan.chunks, key=lambda chunk: _slot(chunk.sequence)):
+            self._fill_chunk(chunk)
             if chunk.wants_logits:
-                rows.append((sequence, batch.n_tokens - 1))
-        return rows
+                sequences.append(chunk.sequence)
+                rows.append(batch.n_tokens - 1)
+        return sequences, rows
 
-    def _fill_generating(self, chunks: list[Chunk]) -> list[tuple[Sequence, int]]:
-        """Do the same for chunks of one sampled token each: most steps."""
-        tokens = [chunk.sequence.tokens[chunk.start] for chunk in chunks]
-        positions = [chunk.start for chunk in chunks]
-        self._batch.add_each(tokens, positions, list(map(_slot, chunks)))
-        return [(chunk.sequence, row) for row, chunk in enumerate(chunks)]
+    def _fill_chunk(self, chunk: Chunk) -> None:
+        batch, sequence, start = self._batch, chunk.sequence, chunk.start
+        assert sequence.slot is not None
+        if chunk.prompt_rows:
+            self._prompt_rows.fill(batch, chunk, sequence.slot)
+        elif chunk.n_tokens == 1:
+            token = sequence.tokens[start]
+            batch.add(token, start, sequence.slot, chunk.wants_logits)
+        else:
+            tokens = sequence.tokens[start : start + chunk.n_tokens]
+            batch.extend(tokens, start, sequence.slot, last_logits=chunk.wants_logits)
+
+    def _fill_generating(self, plan: Plan) -> tuple[list[Sequence], range]:
+        """Do the same for one sampled token each: most steps.
+
+        A plan may be the last one again, of sequences that are where they were.
+        """
+        steady = self._steady
+        if steady is None or steady.plan is not plan:
+            sequences = sorted(plan.generating, key=_slot)
+            slots = np.fromiter(map(_slot, sequences), np.int32, len(sequences))
+            steady = self._steady = _Steady(plan, sequences, slots)
+        tokens = [sequence.tokens[-1] for sequence in steady.sequences]
+        positions = [sequence.n_computed for sequence in steady.sequences]
+        self._batch.add_each(tokens, positions, steady.slots)
+        return steady.sequences, range(len(tokens))
 
     def prompt_probs(self) -> list[PromptProbs]:
         """See `Runner.prompt_probs`."""
         return self._prompt_rows.probs()
-
-    def _sample_all(self, rows: list[tuple[Sequence, int]]) -> list[Sampled]:
-        """Sample every row, the slow ones on several threads when that saves time.
-
-        PERF: a chain that looks at the whole vocabulary takes 0.17 ms at 49k tokens, in
-        C and without the GIL; one with a short list 0.02 ms, mostly with it.
-        """
-        slow = [
-            (sequence, row)
-            for sequence, row in rows
-            if not self._samplers[sequence.id].is_quick
-            and not sequence.request.sampling.n_probs
-        ]
-        tokens = self._sample_apart(slow) if slow else {}
-        return [self._sample(sequence, row, tokens.get(row)) for sequence, row in rows]
-
-    def _sample_apart(self, rows: list[tuple[Sequence, int]]) -> dict[int, int]:
-        """Return row to token, sampled on several threads; nothing when few rows."""
-        n_shares = min(self._n_helpers + 1, len(rows) // _LEAST_SHARE)
-        if n_shares < 2:
-            return {}
-        for _, row in rows:
-            self._context.logits_row(row)  # see `SamplerChain.sample_beside`
-        shares = [rows[i::n_shares] for i in range(n_shares)]
-        others = [self._pool.submit(self._sample_beside, one) for one in shares[1:]]
-        tokens = self._sample_beside(shares[0])
-        for other in others:
-            tokens |= other.result()
-        return tokens
-
-    def _sample_beside(self, rows: list[tuple[Sequence, int]]) -> dict[int, int]:
-        """Return row to token."""
-        return {
-            row: self._samplers[sequence.id].sample_beside(self._context, row)
-            for sequence, row in rows
-        }
-
-    def _sample(
-        self, sequence: Sequence, row: int, token: int | None = None
-    ) -> Sampled:
-        """Sample one row, unless `token` is what was sampled from it."""
-        sampler = self._samplers[sequence.id]
-        request = sequence.request
-        n_probs, probs = request.sampling.n_probs, None
-        if n_probs and request.post_sampling_probs:
-            token, probs = self._sample_post(sampler, n_probs, row)
-        elif n_probs:
-            token, probs = self._sample_pre(sampler, n_probs, row)
-        elif token is None:
-            token = sampler.sample(self._context, row)
-        piece = self._vocab.piece(token, special=request.special_pieces)
-        return Sampled(sequence, token, piece, self._vocab.is_eog(token), probs)
-
-    def _sample_pre(
-        self, sampler: SamplerChain, n_probs: int, row: int
-    ) -> tuple[int, TokenProbs]:
-        """Sample; logprobs are of the raw logits."""
-        token = sampler.sample(self._context, row)
-        value, top = top_logprobs(self._context.logits(row), token, n_probs)
-        return token, token_probs(self._vocab, token, value, top)
-
-    def _sample_post(
-        self, sampler: SamplerChain, n_probs: int, row: int
-    ) -> tuple[int, TokenProbs]:
-        """Sample; probabilities are those left after the chain, zeros excluded."""
-        candidates = sampler.apply(self._context.logits(row))
-        token = candidates.selected
-        sampler.accept(token)
-        pairs = sorted(
-            zip(candidates.ids.tolist(), candidates.probs.tolist(), strict=True),
-            key=lambda pair: -pair[1],
-        )
-        value = next((prob for id, prob in pairs if id == token), 0.0)
-        top = [(id, prob) for id, prob in pairs[:n_probs] if prob > 0.0]
-        return token, token_probs(self._vocab, token, value, top)
 
     def interrupt(self) -> None:
         """See `Runner.interrupt`."""
@@ -315,14 +258,8 @@ class LlamaRunner(SlotMemory):
 
     def close(self) -> None:
         """Free samplers and the batch; the context stays."""
-        self._pool.shutdown()
+        self.sampling.close()
         for sampler in self._samplers.values():
             sampler.close()
         self._samplers.clear()
         self._batch.close()
-
-
-def _slot(chunk: Chunk) -> int:
-    slot = chunk.sequence.slot
-    assert slot is not None
-    return slot

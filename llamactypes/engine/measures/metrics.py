@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
+from operator import attrgetter
 from typing import Any
 
 from llamactypes.engine.config import EngineMetrics
@@ -30,6 +31,7 @@ _GENERATION_RATE = (
     *(1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0),
     *(75.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0),
 )
+_n_computed = attrgetter("n_computed")
 _RECENT = 0.1
 """Weight of the newest request in `Meter.mean_slot_s`."""
 
@@ -68,10 +70,10 @@ class Meter:
         all that generate got their last token in the same step; only those computed
         anew meanwhile (preempted, interrupted) have another gap.
         """
-        n = plan.n_generating
-        if n:
-            self.inter_token_s.observe(now - plan.chunks[0].sequence.t_last, n)
-        for chunk in plan.chunks[n:]:
+        if plan.generating:
+            gap_s = now - plan.generating[0].t_last
+            self.inter_token_s.observe(gap_s, plan.n_generating)
+        for chunk in plan.prompts:
             if chunk.wants_logits and chunk.sequence.n_decoded:
                 self.inter_token_s.observe(now - chunk.sequence.t_last)
 
@@ -80,16 +82,15 @@ class Meter:
 
         Its time is shared between prompts and generation by their tokens.
         """
-        prompts = plan.chunks[plan.n_generating :]
-        n_prompt = sum(chunk.n_tokens for chunk in prompts)
+        n_prompt = plan.n_prompt
         self.n_decode += 1
-        self.busy_slots_total += len(plan.chunks)
+        self.busy_slots_total += plan.n_sequences
         self.prompt_tokens += n_prompt
         self.tokens_generated += n_sampled
         self.prompt_seconds += seconds * n_prompt / (n_prompt + plan.n_generating)
-        longest = max([chunk.start + chunk.n_tokens for chunk in plan.chunks])
+        longest = max(map(_n_computed, plan.sequences))
         self.n_tokens_max = max(self.n_tokens_max, longest)
-        for chunk in prompts:
+        for chunk in plan.prompts:
             sequence = chunk.sequence
             if chunk.wants_logits and sequence.n_decoded == 1:
                 self.time_to_first_token_s.observe(now - sequence.t_submit)

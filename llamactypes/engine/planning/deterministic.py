@@ -60,8 +60,10 @@ class Turns:
         """Return the next decode."""
         sequence = self._next(running)
         if sequence is None:
-            return Plan((), 0)
-        return Plan((self._chunk(sequence),), int(not _reads_prompt(sequence)))
+            return Plan(())
+        if sequence.is_generating and not _reads_prompt(sequence):
+            return Plan((sequence,))
+        return Plan((), (self._chunk(sequence),))
 
     def _next(self, running: SequenceOf[Sequence]) -> Sequence | None:
         while self._round:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from llamactypes.engine.planning.adapters import Scales
@@ -23,6 +25,13 @@ class Event(NamedTuple):
     delta: Delta | None = None
     result: Result | None = None
     """Set in the last event of a sequence, and in no other."""
+    is_due: bool = False
+    """The delta is still to be taken from the sequence, before its next token."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether readers need not be told."""
+        return self.delta is None and self.result is None and not self.is_due
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +75,7 @@ class Shift:
 
 
 class Chunk(NamedTuple):
-    """Tokens [start, start + n_tokens) of one sequence, computed in one decode.
-
-    PERF: one per sequence and step; a frozen dataclass takes three times as long.
-    """
+    """Tokens [start, start + n_tokens) of one sequence, computed in one decode."""
 
     sequence: Sequence
     start: int
@@ -82,32 +88,75 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One decode. The chunks' sizes sum to at most ``n_batch``."""
+    """One decode, of at most ``n_batch`` tokens.
 
-    chunks: tuple[Chunk, ...]
-    n_generating: int
-    """How many chunks are one sampled token; they come first."""
+    PERF: nothing in it grows while the same sequences generate, so that one plan serves
+    all these steps, and whoever prepares something for a plan may keep it as long.
+    """
+
+    generating: tuple[Sequence, ...]
+    """These compute the token sampled last, and another one is sampled."""
+    prompts: tuple[Chunk, ...] = ()
+    """These come after them."""
+
+    @property
+    def n_generating(self) -> int:
+        """How many tokens are of running streams."""
+        return len(self.generating)
+
+    @property
+    def n_prompt(self) -> int:
+        """Tokens of prompts, and of what is computed anew."""
+        return sum(chunk.n_tokens for chunk in self.prompts)
 
     @property
     def scales(self) -> Scales:
-        """The LoRA adapters, the same for all chunks."""
-        first = self.chunks[0]
+        """The LoRA adapters, the same for everyone."""
+        if self.generating:
+            return self.generating[0].scales
+        first = self.prompts[0]
         return first.sequence.use.at(first.start)
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of all chunks."""
-        return sum(chunk.n_tokens for chunk in self.chunks)
+        """Tokens of the whole decode."""
+        return self.n_generating + self.n_prompt
+
+    @property
+    def n_sequences(self) -> int:
+        """How many sequences take part."""
+        return len(self.generating) + len(self.prompts)
+
+    @property
+    def sequences(self) -> SequenceOf[Sequence]:
+        """Everyone who takes part."""
+        if not self.prompts:
+            return self.generating
+        return (*self.generating, *(chunk.sequence for chunk in self.prompts))
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Everything as chunks; to be asked for before the decode is applied."""
+        tokens = (Chunk(one, one.n_computed, 1, True) for one in self.generating)
+        return (*tokens, *self.prompts)
 
 
-class Sampled(NamedTuple):
-    """The token chosen for a sequence whose chunk wanted logits."""
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The tokens chosen in one step, in any order.
 
-    sequence: Sequence
-    token: int
-    piece: bytes
-    is_eog: bool
-    probs: TokenProbs | None = None
+    PERF: columns, since a step has hundreds of them.
+    """
+
+    sequences: SequenceOf[Sequence]
+    """Those whose logits were wanted."""
+    tokens: SequenceOf[int]
+    """The token for each of them."""
+    probs: Mapping[int, TokenProbs] = field(default_factory=dict)
+    """Sequence id to the logprobs that were asked for."""
+
+    def __len__(self) -> int:
+        return len(self.tokens)
 
 
 class PromptProbs(NamedTuple):

@@ -47,10 +47,9 @@ class Reaction:
 
     def note(self, plan: Plan, seconds: float) -> None:
         """Learn from a decode that was not interrupted."""
-        prompts = plan.chunks[plan.n_generating :]
-        if sum(chunk.n_tokens for chunk in prompts) < TILE:
+        if plan.n_prompt < TILE:
             return
-        deepest = max(chunk.start + chunk.n_tokens // 2 for chunk in prompts)
+        deepest = max(chunk.start + chunk.n_tokens // 2 for chunk in plan.prompts)
         self._known.append((max(_LEAST_DEPTH, deepest), seconds / plan.n_tokens))
 
     def n_prompt_max(self, running: Iterable[Sequence]) -> int | None:

@@ -17,11 +17,10 @@ planned again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from llamactypes.engine.config import SlotState
-from llamactypes.engine.planning.adapters import AdapterTurns
-from llamactypes.engine.planning.deterministic import Turns
+from llamactypes.engine.planning.limits import Limits
 from llamactypes.engine.planning.plan import (
     Admission,
     Chunk,
@@ -31,8 +30,9 @@ from llamactypes.engine.planning.plan import (
     Sampled,
     Shift,
 )
+from llamactypes.engine.planning.planner import Planner
+from llamactypes.engine.planning.room import Room
 from llamactypes.engine.planning.sequence import Sequence, SequenceState
-from llamactypes.engine.planning.tiles import chunk_length, whole_tiles
 from llamactypes.engine.prefixes.checkpoints import (
     Checkpoint,
     CheckpointPolicy,
@@ -41,8 +41,9 @@ from llamactypes.engine.prefixes.checkpoints import (
 )
 from llamactypes.engine.prefixes.finder import PrefixFinder
 from llamactypes.engine.prefixes.slots import Slot, SlotTable
-from llamactypes.engine.prefixes.state_cache import SavedState, StateCache
+from llamactypes.engine.prefixes.state_cache import StateCache
 from llamactypes.engine.request import FinishReason
+from llamactypes.engine.text.pieces import Pieces, PieceTable
 from llamactypes.errors import KVCacheFull, LlamaError
 
 __all__ = ("Scheduler",)
@@ -53,7 +54,8 @@ _SPACING_S = 0.25e-3
 sequences generate: each further one adds this to the time between two deltas of one
 sequence. Waking and formatting takes the GIL, which the engine needs as well; at the
 speed of a CPU every token still has its own delta."""
-_TURNS = 16
+_SPREAD = 0.618
+"""The golden ratio: its multiples, less their whole parts, lie evenly in 0 … 1."""
 
 
 class Scheduler:
@@ -63,69 +65,72 @@ class Scheduler:
         self,
         n_slots: int,
         n_ctx_slot: int,
-        n_batch: int,
+        planner: Planner,
+        vocab: Pieces,
         *,
         n_kv: int | None = None,
         similarity: float = 0.1,
         context_shift: bool = False,
         n_keep_extra: int = 0,
         cache_bytes: int = 0,
-        n_rows: int = 256,
-        turns: Turns | None = None,
         memory: MemoryTraits | None = None,
         checkpoints: CheckpointPolicy | None = None,
         keep_idle: bool = True,
-        has_adapters: bool = False,
     ) -> None:
         """Create a scheduler without work.
 
         Args:
-            n_slots: Sequences that may run at once; at most `n_batch`.
+            n_slots: Sequences that may run at once; at most a batch has tokens.
             n_ctx_slot: Most tokens one sequence may hold.
-            n_batch: Most tokens in one plan.
-            n_kv: Size of the KV buffer that all slots share; None: each has its own.
+            planner: Says how much of whom is computed in a decode.
+            vocab: Of the model.
+            n_kv: See `Room`.
             similarity: See `SlotTable`.
-            context_shift: Go on when a context is full, losing its middle.
-            n_keep_extra: Tokens always kept at a shift: 1 when prompts begin with BOS.
+            context_shift: See `Limits`.
+            n_keep_extra: See `Limits`.
             cache_bytes: Limit of states kept in RAM; -1: none, 0: keep nothing.
-            n_rows: Most rows of logits in one plan for the logprobs of prompts.
-            turns: Plans in deterministic mode.
             memory: What the model's memory can do; None: everything.
             checkpoints: For memory that cannot be cut.
-            keep_idle: What idle slots must give up goes to RAM.
-            has_adapters: Sequences may differ in their LoRA adapters.
+            keep_idle: See `Room`.
         """
-        if n_slots > n_batch:
-            raise ValueError(f"{n_slots} slots do not fit a batch of {n_batch} tokens")
+        if n_slots > planner.n_batch:
+            raise ValueError(
+                f"{n_slots} slots do not fit a batch of {planner.n_batch} tokens"
+            )
         self.slots = SlotTable(n_slots, similarity)
         self.n_ctx_slot = n_ctx_slot
-        self.n_batch = n_batch
         self.waiting: deque[Sequence] = deque()
         self.running: list[Sequence] = []
         self.n_preemptions = 0
         self.state_cache = StateCache(cache_bytes)
-        self._turns = turns
-        self._adapter_turns = AdapterTurns() if has_adapters else None
-        cut = 1 if turns is None else turns.cut
+        self._planner = planner
+        self._pieces = tuple(PieceTable(vocab, special=s) for s in (False, True))
+        cut = 1 if planner.turns is None else planner.turns.cut
         memory = memory or MemoryTraits()
         self._prefixes = PrefixFinder(self.slots, self.state_cache, memory, cut)
         self._memory = memory
-        self._keep_idle = keep_idle
         self._checkpoints = checkpoints or CheckpointPolicy()
         if memory.can_cut:
             self._checkpoints = CheckpointPolicy()
-        self._n_kv = n_kv
-        self._context_shift = context_shift
-        self._n_keep_extra = n_keep_extra
-        self._n_rows = n_rows
+        self.room = Room(
+            self.slots, self.running, self._prefixes, n_kv=n_kv, keep_idle=keep_idle
+        )
+        self._limits = Limits(
+            n_ctx_slot,
+            frozenset(vocab.eog_tokens),
+            context_shift=context_shift,
+            n_keep_extra=n_keep_extra,
+        )
         self._hold_admission = False
 
     # -- in ----------------------------------------------------------------------
 
     def submit(self, sequence: Sequence) -> None:
         """Queue a new sequence, behind all that wait."""
-        if self._turns is not None:
-            sequence.n_trusted = self._turns.n_reusable(sequence)
+        if self._planner.turns is not None:
+            sequence.n_trusted = self._planner.turns.n_reusable(sequence)
+        pieces = self._pieces[sequence.request.special_pieces]
+        sequence.piece_of = pieces.__getitem__
         sequence.cuts = self._checkpoints.cuts(sequence.n_prompt)
         if sequence.use.start:
             sequence.cuts.append(sequence.use.start)
@@ -146,16 +151,12 @@ class Scheduler:
             return None
         if sequence.state is SequenceState.WAITING:
             self.waiting.remove(sequence)
-        return self._finish(sequence, reason, "", error)
+        return self._finish(sequence, reason, error)
 
     @property
     def has_work(self) -> bool:
         """Whether anything waits or runs."""
         return bool(self.running or self.waiting)
-
-    def live(self) -> Iterator[Sequence]:
-        """Yield every sequence that has not ended (a snapshot)."""
-        yield from (*self.running, *self.waiting)
 
     # -- admission ----------------------------------------------------------------
 
@@ -168,7 +169,7 @@ class Scheduler:
         if self._hold_admission and self.running:
             return admitted
         for sequence in tuple(self.waiting):
-            if not self._has_room(sequence):
+            if not self.room.has_place_for(sequence):
                 break
             slot = self.slots.choose(sequence)
             if slot is None and sequence.request.id_slot < 0:
@@ -190,9 +191,12 @@ class Scheduler:
         if sequence.waits_for is not None and not self._memory.can_cut:
             sequence.waits_for.cuts.append(sequence.n_wanted)
         self.running.append(sequence)
+        self._planner.forget()
 
     def begin(self) -> list[Admission]:
         """Return how each admitted sequence, that need not wait for another, begins."""
+        if self._planner.steady is not None:
+            return []
         return [
             self._prefixes.best(sequence, self.slots[sequence.slot])
             for sequence in self.running
@@ -212,97 +216,20 @@ class Scheduler:
         sequence.cuts.append(self._checkpoints.cut(admission.n_shared))
         admission.slot.empty()  # what it held is the sequence's now, or gone
         if not sequence.tokens:
-            return self._finish(sequence, FinishReason.LENGTH, "")
+            return self._finish(sequence, FinishReason.LENGTH)
         if sequence.request.return_progress and not sequence.n_decoded:
             return Event(sequence, sequence.progress_delta(now))
         return Event(sequence)
 
-    def _has_room(self, sequence: Sequence) -> bool:
-        """Whether a shared KV buffer holds this one beside all that run."""
-        if self._n_kv is None or not self.running:
-            return True
-        in_use = sum(len(running.tokens) for running in self.running)
-        return in_use + len(sequence.tokens) < self._n_kv
-
-    # -- context shift ------------------------------------------------------------
+    # -- plan ---------------------------------------------------------------------
 
     def shifts(self) -> list[Shift]:
         """Shorten the running sequences whose context is full; return what to move."""
-        if not self._context_shift:
-            return []
-        return [
-            self._shift(sequence)
-            for sequence in self.running
-            if sequence.is_generating and sequence.n_computed + 1 >= self.n_ctx_slot
-        ]
+        return self._limits.shifts(self.running)
 
-    def _shift(self, sequence: Sequence) -> Shift:
-        # [0, keep) stays, [keep, keep + discard) goes, the rest up to end moves down.
-        end = sequence.n_computed
-        keep = sequence.request.n_keep
-        keep = (sequence.n_prompt if keep < 0 else keep) + self._n_keep_extra
-        keep = min(self.n_ctx_slot - 4, keep)
-        n_left = end - keep
-        discard = sequence.request.n_discard or n_left // 2
-        discard = min(max(discard, 0), max(0, n_left - 1))
-        del sequence.tokens[keep : keep + discard]
-        sequence.n_trusted = min(keep, sequence.n_trusted or keep)
-        sequence.checkpoints = ()
-        sequence.n_computed -= discard
-        sequence.use = sequence.use.shifted(keep, discard)
-        sequence.truncated = True
-        assert sequence.slot is not None
-        return Shift(sequence.slot, keep, discard, end)
-
-    # -- plan ---------------------------------------------------------------------
-
-    def plan(
-        self, n_prompt_max: int | None = None, n_abortable: int | None = None
-    ) -> Plan:
-        """Return the next decode.
-
-        Running sequences go first: a long prompt must not stall tokens already
-        streaming. Prompts fill what is left, in the order they were admitted.
-
-        Args:
-            n_prompt_max: Most prompt tokens while others generate; None: no limit.
-            n_abortable: Most prompt tokens at any time; None: no limit.
-        """
-        if self._turns is not None:
-            return self._turns.plan(self.running)
-        running = self.running
-        if self._adapter_turns is not None:
-            running = self._adapter_turns.choose(running)
-        chunks = [
-            Chunk(sequence, sequence.n_computed, 1, True)
-            for sequence in running
-            if sequence.is_generating
-        ]
-        n_generating = len(chunks)
-        if n_generating == len(running):
-            return Plan(tuple(chunks), n_generating)
-        room = budget = self.n_batch - n_generating
-        has_streams = n_generating or any(one.is_generating for one in self.running)
-        limits = (n_prompt_max if has_streams else None, n_abortable)
-        limit = min((n for n in limits if n is not None), default=None)
-        if limit is not None:
-            is_unified = self._n_kv is not None
-            n_max = whole_tiles(limit, n_generating, is_unified=is_unified)
-            budget = min(budget, n_max)
-        n_rows = self._n_rows
-        for sequence in running:
-            if budget <= 0:
-                break
-            if sequence.is_generating or not sequence.is_entered:
-                continue
-            n_tokens = chunk_length(sequence.n_missing, budget, room)
-            chunk = _prompt_chunk(sequence, n_tokens, n_rows)
-            if chunk.n_tokens:
-                chunks.append(chunk)
-            room -= chunk.n_tokens
-            budget -= chunk.n_tokens
-            n_rows -= len(chunk.prompt_rows)
-        return Plan(tuple(chunks), n_generating)
+    def plan(self) -> Plan:
+        """Return the next decode."""
+        return self._planner.plan(self.running)
 
     # -- results ------------------------------------------------------------------
 
@@ -310,21 +237,39 @@ class Scheduler:
         """Take over logprobs of prompts, before `apply` for the same decode."""
         return [Event(each, each.prompt_delta(probs)) for each, probs in found]
 
-    def apply(self, plan: Plan, sampled: list[Sampled], now: float) -> list[Event]:
+    def apply(self, plan: Plan, sampled: Sampled, now: float) -> list[Event]:
         """Take over what a decode computed; return what readers should see."""
         events: list[Event] = []
-        for chunk in plan.chunks:
+        for sequence in plan.generating:
+            sequence.n_computed += 1
+        for chunk in plan.prompts:
             chunk.sequence.n_computed = chunk.start + chunk.n_tokens
             event = None if chunk.sequence.n_decoded else self._apply_prompt(chunk, now)
             if event is not None:
                 events.append(event)
         spacing_s = max(0, plan.n_generating - _UNSPACED) * _SPACING_S
-        for one in sampled:
-            if one.sequence.state is SequenceState.RUNNING:
-                event = self._apply_token(one, now, spacing_s)
-                if event is not None:
-                    events.append(event)
+        for sequence, token in zip(sampled.sequences, sampled.tokens, strict=True):
+            if sequence.state is not SequenceState.RUNNING:
+                continue  # it ended while its token was computed
+            sequence.add_token(token, now)
+            if sampled.probs and sequence.id in sampled.probs:
+                sequence.add_probs(sampled.probs[sequence.id])
+            reason = self._limits.reason(sequence, token)
+            if reason is not None:
+                events.append(self._finish(sequence, reason))
+            elif now >= sequence.t_due:
+                events.append(self._send(sequence, now, spacing_s))
         return events
+
+    def _send(self, sequence: Sequence, now: float, spacing_s: float) -> Event:
+        """Let a sequence say what it has, and note when it may speak again."""
+        if spacing_s:
+            # From the second delta on, at times that are spread evenly and stay so:
+            # counted from now on, they would gather in fewer and fewer steps.
+            sequence.t_due += spacing_s
+            if sequence.t_due <= now:
+                sequence.t_due = now + spacing_s * (sequence.id * _SPREAD % 1.0)
+        return Event(sequence, is_due=True)
 
     def _apply_prompt(self, chunk: Chunk, now: float) -> Event | None:
         sequence = chunk.sequence
@@ -332,7 +277,7 @@ class Scheduler:
         sequence.n_prompt_computed = max(0, in_prompt - sequence.n_cached)
         if not sequence.n_missing and not chunk.wants_logits:
             sequence.t_first = sequence.t_last = now
-            return self._finish(sequence, FinishReason.LENGTH, "")
+            return self._finish(sequence, FinishReason.LENGTH)
         if sequence.request.return_progress:
             return Event(sequence, sequence.progress_delta(now))
         return None
@@ -341,7 +286,7 @@ class Scheduler:
         """Return whose memory should be copied now, after `apply`, as a checkpoint."""
         if not self._checkpoints.n_max:
             return []
-        return [chunk.sequence for chunk in plan.chunks if self._is_due(chunk)]
+        return [chunk.sequence for chunk in plan.prompts if self._is_due(chunk)]
 
     def _is_due(self, chunk: Chunk) -> bool:
         sequence, end = chunk.sequence, chunk.start + chunk.n_tokens
@@ -356,107 +301,26 @@ class Scheduler:
         new = Checkpoint(sequence.n_computed, data)
         sequence.checkpoints = self._checkpoints.added(sequence.checkpoints, new)
 
-    def _apply_token(
-        self, sampled: Sampled, now: float, spacing_s: float
-    ) -> Event | None:
-        sequence = sampled.sequence
-        if not sequence.n_decoded:
-            sequence.t_first = now
-        sequence.t_last = now
-        text = sequence.add_token(sampled.token, sampled.piece, sampled.probs)
-        reason = self._finish_reason(sequence, sampled.is_eog, text)
-        if reason is not None:
-            return self._finish(sequence, reason, text)
-        if now < sequence.t_due:
-            sequence.hold(text)
-            return None
-        if spacing_s:
-            # Those that began together take turns from their second delta on.
-            share = 1.0 if sequence.t_due else sequence.id % _TURNS / _TURNS
-            sequence.t_due = now + spacing_s * share
-        return Event(sequence, sequence.take_delta(text))
-
-    def _finish_reason(
-        self, sequence: Sequence, is_eog: bool, text: str
-    ) -> FinishReason | None:
-        if sequence.text.stopping_word:
-            return FinishReason.STOP_WORD
-        if is_eog:
-            return FinishReason.STOP_EOS
-        if sequence.text.was_cut or sequence.n_remaining == 0:
-            return FinishReason.LENGTH
-        if not self._context_shift and sequence.n_computed + 1 >= self.n_ctx_slot:
-            sequence.truncated = True
-            return FinishReason.LENGTH
-        limit_ms = sequence.request.t_max_predict_ms
-        if limit_ms > 0 and "\n" in text:
-            elapsed_ms = (sequence.t_last - sequence.t_first) * 1e3
-            return FinishReason.LENGTH if elapsed_ms > limit_ms else None
-        return None
-
     def _finish(
         self,
         sequence: Sequence,
         reason: FinishReason,
-        text: str,
         error: LlamaError | None = None,
     ) -> Event:
-        text += sequence.text.finish()
         was_running = sequence.state is SequenceState.RUNNING
         result = sequence.finish(reason, error)
         if was_running:
             self._leave(sequence)
-        return Event(sequence, sequence.take_delta(text), result)
+        return Event(sequence, sequence.take_delta(), result)
 
     def _leave(self, sequence: Sequence) -> None:
         assert sequence.slot is not None
         self.slots.release(self.slots[sequence.slot])
         self.running.remove(sequence)
+        self._planner.forget()
         self._hold_admission = False
 
     # -- when the KV cache is full --------------------------------------------------
-
-    @property
-    def may_lack_room(self) -> bool:
-        """Whether an idle slot could give up cells for others."""
-        return self._n_kv is not None and self.slots.least_used() is not None
-
-    def lacks_room(self, n_tokens: int) -> bool:
-        """Whether `n_tokens` more fit only after an idle slot has given up cells."""
-        if self._n_kv is None or self.slots.least_used() is None:
-            return False
-        return (
-            n_tokens + sum(slot.computed[0] for slot in self.slots.slots) > self._n_kv
-        )
-
-    def worth_keeping(self) -> tuple[Slot, SavedState] | None:
-        """Return what `make_room` would lose though RAM could keep it.
-
-        The state's data is still to be had from the runner.
-        """
-        slot = self.slots.least_used()
-        if slot is not None and self._keep_idle and slot.n_trusted is None:
-            lost = SavedState(slot.tokens, b"", slot.checkpoints, slot.use)
-        elif slot is None and len(self.running) > 1:
-            youngest = self._youngest()
-            assert youngest.slot is not None
-            if youngest.n_trusted is not None:
-                return None
-            slot = self.slots[youngest.slot]
-            tokens = youngest.tokens[: youngest.n_computed]
-            lost = SavedState(tokens, b"", youngest.checkpoints, youngest.use)
-        else:
-            return None
-        is_worth = self._prefixes.is_worth_keeping(slot, lost.tokens, lost.use)
-        return (slot, lost) if is_worth else None
-
-    def is_worth_keeping(self, slot: Slot) -> bool:
-        """Whether RAM should keep what an idle slot holds."""
-        is_whole = slot.n_trusted is None
-        return is_whole and self._prefixes.is_worth_keeping(slot, slot.tokens, slot.use)
-
-    def _youngest(self) -> Sequence:
-        return max(self.running, key=lambda sequence: sequence.id)
 
     def make_room(self) -> tuple[Slot, Event | None]:
         """Give up something so that the next plan may fit; return the slot to forget.
@@ -468,20 +332,18 @@ class Scheduler:
         slot = self.slots.evict()
         if slot is not None:
             return slot, None
-        youngest = self._youngest()
-        assert youngest.slot is not None
-        slot = self.slots[youngest.slot]
+        slot, youngest = self.room.youngest()
         event = None
         if len(self.running) > 1:
             self._preempt(youngest)
-            event = Event(youngest, youngest.take_delta(""))
+            event = Event(youngest, youngest.take_delta())
         else:
             error = KVCacheFull(
                 "Context size has been exceeded: the KV cache has no room left for "
                 "this request; raise --ctx-size or send less",
                 1,
             )
-            event = self._finish(youngest, FinishReason.ERROR, "", error)
+            event = self._finish(youngest, FinishReason.ERROR, error)
         slot.empty()
         return slot, event
 
@@ -489,6 +351,7 @@ class Scheduler:
         assert sequence.slot is not None
         self.slots[sequence.slot].sequence = None
         self.running.remove(sequence)
+        self._planner.forget()
         sequence.slot = None
         sequence.is_entered = False
         sequence.waits_for = None
@@ -505,6 +368,7 @@ class Scheduler:
         Returns:
             How many of them to keep: the last token is computed again for its logits.
         """
+        self._planner.forget()
         sequence.n_computed = max(0, min(n_computed, sequence.n_skippable))
         sequence.checkpoints = until(sequence.checkpoints, sequence.n_computed)
         return sequence.n_computed
@@ -513,27 +377,7 @@ class Scheduler:
 
     def slot_states(self) -> list[SlotState]:
         """Return one snapshot per slot. Any thread: reads a few integers."""
-        return [self._slot_state(slot) for slot in self.slots.slots]
-
-    def _slot_state(self, slot: Slot) -> SlotState:
-        sequence, last = slot.sequence, slot.last_request
-        if last is None:
-            return SlotState(slot.id, self.n_ctx_slot, is_processing=False)
-        live = sequence is not None
-        return SlotState(
-            id=slot.id,
-            n_ctx=self.n_ctx_slot,
-            is_processing=live,
-            id_task=last.id,
-            n_prompt_tokens=last.n_prompt,
-            n_prompt_tokens_processed=last.n_prompt_computed,
-            n_prompt_tokens_cache=last.n_cached,
-            request=last.request,
-            n_decoded=last.n_decoded if live else 0,
-            n_remain=last.n_remaining if live else -1,
-            has_next_token=live,
-            has_new_line=last.text.has_new_line,
-        )
+        return [slot.snapshot(self.n_ctx_slot) for slot in self.slots.slots]
 
     def check_integrity(self) -> None:
         """Raise AssertionError when bookkeeping contradicts itself: our bug."""
@@ -543,18 +387,10 @@ class Scheduler:
             assert sequence.slot is not None, f"{sequence.id} runs without a slot"
             assert self.slots[sequence.slot].sequence is sequence
             assert 0 <= sequence.n_computed <= len(sequence.tokens) <= self.n_ctx_slot
+        steady = self._planner.steady
+        if steady is not None:
+            assert list(steady.generating) == self.running
+            assert all(sequence.is_generating for sequence in self.running)
         for waiting in self.waiting:
             assert waiting.state is SequenceState.WAITING
             assert waiting.slot is None
-
-
-def _prompt_chunk(sequence: Sequence, budget: int, n_rows: int) -> Chunk:
-    """Return the next part of a prompt: at most `budget` tokens, `n_rows` rows."""
-    start = sequence.n_computed
-    n_tokens = min(sequence.n_missing, sequence.n_until_cut, budget)
-    rows = sequence.prompt_rows(start + n_tokens)
-    if len(rows) > n_rows:
-        rows = rows[:n_rows]
-        n_tokens = rows.stop - start
-    wants = n_tokens == sequence.n_missing and sequence.n_remaining != 0
-    return Chunk(sequence, start, n_tokens, wants, rows)

@@ -11,6 +11,7 @@ There is no prefill phase and no decode phase: a sequence has ``tokens``, of whi
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 
 from llamactypes.engine.measures.timings import Timings
 from llamactypes.engine.planning.adapters import NO_ADAPTERS, AdapterUse, Scales
@@ -41,6 +42,7 @@ class Sequence:
     """One request, from its submission to its result. Engine thread only."""
 
     __slots__ = (
+        "_n_read",
         "_pending_probs",
         "_pending_text",
         "_pending_tokens",
@@ -48,6 +50,7 @@ class Sequence:
         "cuts",
         "id",
         "is_entered",
+        "is_watched",
         "n_cached",
         "n_computed",
         "n_decoded",
@@ -56,6 +59,7 @@ class Sequence:
         "n_prompt_probs",
         "n_trusted",
         "n_wanted",
+        "piece_of",
         "request",
         "result",
         "seed",
@@ -100,6 +104,10 @@ class Sequence:
         self.is_entered = False
         self.state = SequenceState.WAITING
         self.text = TextStream(request.stop, request.n_indent)
+        self.piece_of: Callable[[int], bytes] = _no_piece
+        self.is_watched = bool(
+            request.stop or request.n_indent or request.t_max_predict_ms > 0
+        )
         self.truncated = False
         self.result: Result | None = None
         self.t_submit = 0.0
@@ -110,6 +118,7 @@ class Sequence:
         self._pending_text = ""
         self._pending_tokens: list[int] = []
         self._pending_probs: list[TokenProbs] = []
+        self._n_read = 0
 
     @property
     def scales(self) -> Scales:
@@ -185,25 +194,46 @@ class Sequence:
             self.t_start = now
             self.n_cached = n_cached
 
-    def add_token(self, token: int, piece: bytes, probs: TokenProbs | None) -> str:
-        """Append a sampled token; return the text that may be sent now."""
-        self.tokens.append(token)
+    def add_token(self, token: int, now: float) -> None:
+        """Append a sampled token; its text is read when somebody needs it."""
+        if not self.n_decoded:
+            self.t_first = now
+        self.t_last = now
         self.n_decoded += 1
+        self.tokens.append(token)
         self._pending_tokens.append(token)
-        if probs is not None:
-            self._pending_probs.append(probs)
-        return self.text.feed(piece)
 
-    def hold(self, text: str) -> None:
-        """Keep `text` for the next delta."""
+    def add_probs(self, probs: TokenProbs) -> None:
+        """Note the logprobs of the token added last."""
+        self._pending_probs.append(probs)
+
+    def read(self) -> str:
+        """Read the text of all tokens so far; return what of it may be sent now.
+
+        PERF: many tokens at once cost hardly more than one, so that only those of an
+        `is_watched` sequence, whose text may end it, are read one by one.
+        """
+        unread = self._pending_tokens[self._n_read :]
+        text = self.text.feed(b"".join(map(self.piece_of, unread)))
+        self._n_read += len(unread)
         self._pending_text += text
+        return text
 
-    def take_delta(self, text: str) -> Delta | None:
-        """Bundle `text` with all since the last delta; None when nothing is due.
+    @property
+    def has_new_line(self) -> bool:
+        """Whether the text so far has one. Any thread."""
+        unread = self._pending_tokens[self._n_read :]
+        return self.text.has_new_line or any(
+            b"\n" in self.piece_of(token) for token in unread
+        )
+
+    def take_delta(self) -> Delta | None:
+        """Bundle all since the last delta; None when nothing is due.
 
         Tokens wait for the character or the stop sequence they may be part of.
         """
-        text = self._pending_text + text
+        self.read()
+        text = self._pending_text
         if not text and (self.state is not SequenceState.FINISHED):
             return None
         if not text and not self._pending_tokens:
@@ -218,6 +248,7 @@ class Sequence:
         self._pending_text = ""
         self._pending_tokens.clear()
         self._pending_probs.clear()
+        self._n_read = 0
         return delta
 
     def progress_delta(self, now: float) -> Delta:
@@ -253,6 +284,8 @@ class Sequence:
     def finish(self, reason: FinishReason, error: LlamaError | None = None) -> Result:
         """End with `reason`; the slot is the scheduler's to give back."""
         self.state = SequenceState.FINISHED
+        self.read()
+        self._pending_text += self.text.finish()
         self.result = Result(
             finish=reason,
             stopping_word=self.text.stopping_word,
@@ -268,3 +301,7 @@ class Sequence:
             error=error,
         )
         return self.result
+
+
+def _no_piece(token: int) -> bytes:
+    raise LookupError(f"token {token} of a sequence that was never submitted")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llamactypes.engine.config import SlotState
 from llamactypes.engine.planning.adapters import NO_ADAPTERS, AdapterUse
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.prefixes.checkpoints import Checkpoints
@@ -60,6 +61,30 @@ class Slot:
         """Return the same for what lay here before its present sequence begins."""
         shared = min(common_prefix_length(self.tokens, tokens), self.use.n_alike(use))
         return shared if self.n_trusted is None else min(shared, self.n_trusted)
+
+    def snapshot(self, n_ctx: int) -> SlotState:
+        """Return how it is now. Any thread: reads a few integers.
+
+        Args:
+            n_ctx: Most tokens a slot may hold.
+        """
+        last, is_live = self.last_request, self.sequence is not None
+        if last is None:
+            return SlotState(self.id, n_ctx, is_processing=False)
+        return SlotState(
+            id=self.id,
+            n_ctx=n_ctx,
+            is_processing=is_live,
+            id_task=last.id,
+            n_prompt_tokens=last.n_prompt,
+            n_prompt_tokens_processed=last.n_prompt_computed,
+            n_prompt_tokens_cache=last.n_cached,
+            request=last.request,
+            n_decoded=last.n_decoded if is_live else 0,
+            n_remain=last.n_remaining if is_live else -1,
+            has_next_token=is_live,
+            has_new_line=last.has_new_line,
+        )
 
     def empty(self) -> None:
         """Note that nothing is in the KV cache here any more."""
