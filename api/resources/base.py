@@ -37,7 +37,7 @@ class Resource:
     """A route's handlers; one object serves all requests, on any thread."""
 
     needs_model = True
-    """A sleeping engine loads its model first, and keeps it until the responder ends."""
+    """A sleeping engine loads its model first, and keeps it until the end."""
 
     def __init__(self, context: ServingContext) -> None:
         self._context = context
