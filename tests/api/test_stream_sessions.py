@@ -230,3 +230,13 @@ def test_thousands_come_and_go_in_little_time_and_leave_nothing() -> None:
     assert time.monotonic() - began < 5
     assert sessions.n_live == 0
     eventually(lambda: not sessions.has_sweeper)
+
+
+def test_only_so_many_connections_may_follow_and_each_that_leaves_makes_room() -> None:
+    sessions = StreamSessions(StreamLimits(n_followers=2))
+    sessions.follow()
+    sessions.follow()
+    with pytest.raises(KeyBusy, match="2 connections follow"):
+        sessions.follow()
+    sessions.unfollow()
+    sessions.follow()
