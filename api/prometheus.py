@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from api.streams.counts import StreamCounts
 from api.traffic import Answered
 from llamactypes.engine import EngineMetrics, HistogramSnapshot
 
@@ -55,6 +56,13 @@ _OWN_COUNTERS = (
         "cache_repairs",
     ),
 )
+_STREAMS = (
+    ("opened", "Requests that named their conversation."),
+    ("resumed", "Connections that read a stream again."),
+    ("bytes_replayed", "Bytes sent to them."),
+    ("offsets_lost", "Reads refused because their bytes had been dropped."),
+    ("orphaned", "Generations that ended because nobody read them."),
+)
 _OUTCOMES = ("finished", "cancelled", "failed")
 _HISTOGRAMS = (
     ("queue_seconds", "From submission to a slot.", "queue_s"),
@@ -91,12 +99,16 @@ def has_prometheus_client() -> bool:
     return True
 
 
-def metrics_text(metrics: EngineMetrics, answered: Mapping[Answered, int]) -> bytes:
+def metrics_text(
+    metrics: EngineMetrics,
+    answered: Mapping[Answered, int],
+    streams: StreamCounts | None = None,
+) -> bytes:
     """Return the Prometheus text format (0.0.4)."""
     from prometheus_client import CollectorRegistry, generate_latest
 
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Snapshot(metrics, answered))
+    registry.register(_Snapshot(metrics, answered, streams or StreamCounts()))
     # llama-server declares this maximum a counter, and its name has no _total, which
     # the client library adds to counters.
     return generate_latest(registry).replace(
@@ -109,9 +121,13 @@ class _Snapshot:
     """A collector of one moment, for one scrape."""
 
     def __init__(
-        self, metrics: EngineMetrics, answered: Mapping[Answered, int]
+        self,
+        metrics: EngineMetrics,
+        answered: Mapping[Answered, int],
+        streams: StreamCounts,
     ) -> None:
         self._metrics = metrics
+        self._streams = streams
         self._answered = answered
 
     def collect(self) -> Iterator[Metric]:
@@ -120,6 +136,7 @@ class _Snapshot:
         yield from _own_counters(self._metrics)
         yield from _histograms(self._metrics)
         yield _http(self._answered)
+        yield from _resumable(self._streams)
 
 
 def _peer_counters(metrics: EngineMetrics) -> Iterator[Metric]:
@@ -201,6 +218,20 @@ def _http(answered: Mapping[Answered, int]) -> Metric:
     for (method, route, status), n in sorted(answered.items()):
         family.add_metric((method, route, str(status)), n)
     return family
+
+
+def _resumable(streams: StreamCounts) -> Iterator[Metric]:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    yield GaugeMetricFamily(
+        "llamactypes:streams_live",
+        "Resumable streams whose generations go on.",
+        value=streams.live,
+    )
+    for name, text in _STREAMS:
+        value = getattr(streams, name)
+        family = f"llamactypes:streams_{name}_total"
+        yield CounterMetricFamily(family, text, value=value)
 
 
 def _histograms(metrics: EngineMetrics) -> Iterator[Metric]:

@@ -35,6 +35,10 @@ class Metrics(Resource):
         resp.content_type = CONTENT_TYPE
         resp.set_header("Process-Start-Time-Unix", f"{self._started_at:.0f}")
         context = self._context
-        resp.data = metrics_text(context.engine.metrics(), context.traffic.counts())
+        resp.data = metrics_text(
+            context.engine.metrics(),
+            context.traffic.counts(),
+            context.streams.counts(),
+        )
 
     on_head = on_get

@@ -37,6 +37,7 @@ class Stream(Resource):
             return
         has_snapshots = req.get_param_as_bool("snapshot", default=False)
         if offset < log.first and not has_snapshots:
+            self._context.streams.note_lost()
             raise OffsetLost(offset, log.first)
         # A silent prompt: this sends the headers, at an offset all readers agree on.
         log.greet()
@@ -79,19 +80,21 @@ class Stream(Resource):
     ) -> None:
         """Answer with a body that was no stream, when it is there."""
         client = Client(req.env)
-        self._context.streams.follow()
+        streams, data = self._context.streams, b""
+        streams.follow()
         log.attach()
         try:
             while not log.wait_done(WAIT_SLICE_S):
                 if client.is_gone():
                     raise ClientGone
+            if log.error is not None:
+                raise log.error
+            data = log.read_all()[offset:]
         finally:
             log.detach()
-            self._context.streams.unfollow()
-        if log.error is not None:
-            raise log.error
+            streams.unfollow(len(data))
         resp.content_type = log.content_type
-        resp.data = log.read_all()[offset:]
+        resp.data = data
 
 
 class StreamLookup(Resource):

@@ -14,7 +14,7 @@ from api.streams.ring import OffsetLost
 __all__ = ("LogBody",)
 
 
-def _nothing() -> None:
+def _nothing(n_bytes: int) -> None:
     """Do nothing more."""
 
 
@@ -30,7 +30,7 @@ class LogBody:
         log: StreamLog,
         client: Client,
         offset: int = 0,
-        on_close: Callable[[], object] = _nothing,
+        on_close: Callable[[int], object] = _nothing,
         *,
         has_snapshots: bool = False,
     ) -> None:
@@ -40,7 +40,7 @@ class LogBody:
             log: What to read.
             client: Who reads.
             offset: Where to begin.
-            on_close: Called once.
+            on_close: Called once, with the number of bytes that were sent.
             has_snapshots: Send a snapshot where bytes are lost, instead of an error.
         """
         self._log = log
@@ -48,6 +48,7 @@ class LogBody:
         self._offset = offset
         self._on_close = on_close
         self._has_snapshots = has_snapshots
+        self.n_sent = 0
         self._is_ended = False
         self._is_closed = False
         log.attach()
@@ -62,6 +63,7 @@ class LogBody:
                 break
             piece = self._next_piece()
             if piece:
+                self.n_sent += len(piece)
                 return piece
         self.close()
         raise StopIteration
@@ -72,7 +74,7 @@ class LogBody:
         if not self._is_closed:
             self._is_closed = True
             self._log.detach()
-            self._on_close()
+            self._on_close(self.n_sent)
 
     def _next_piece(self) -> bytes:
         try:

@@ -7,8 +7,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from api.errors import GenerationCancelled, KeyBusy
+from api.streams.counts import StreamCounts
 from api.streams.limits import StreamLimits
 from api.streams.log import StreamLog
 from api.streams.session import Session, StreamStopped
@@ -45,6 +47,7 @@ class StreamSessions:
         self._n_bytes: Counter[int | None] = Counter()
         """The sum of them, by owner."""
         self._n_followers = 0
+        self._counts = StreamCounts()
         self._sweeper: threading.Thread | None = None
         self._closed: str | None = None
         self._changed = threading.Condition(threading.Lock())
@@ -78,6 +81,7 @@ class StreamSessions:
             self._drop(key)
             log = self._store.create(key, capacity, content_type)
             session = self._live[key] = Session(key, log, self._on_end)
+            self._counts.opened += 1
             self._look_after()
         if replaced is not None:
             replaced.abort("another request took its place")
@@ -140,11 +144,24 @@ class StreamSessions:
                     _RETRY_AFTER_S,
                 )
             self._n_followers += 1
+            self._counts.resumed += 1
 
-    def unfollow(self) -> None:
-        """Count one connection less."""
+    def unfollow(self, n_bytes: int) -> None:
+        """Count one connection less, which was sent so many bytes."""
         with self._changed:
             self._n_followers -= 1
+            self._counts.bytes_replayed += n_bytes
+
+    def note_lost(self) -> None:
+        """Count one reader whose bytes were dropped."""
+        with self._changed:
+            self._counts.offsets_lost += 1
+
+    def counts(self) -> StreamCounts:
+        """Return the numbers as they are now."""
+        live = self.n_live
+        with self._changed:
+            return replace(self._counts, live=live)
 
     @property
     def n_live(self) -> int:
@@ -226,6 +243,8 @@ class StreamSessions:
 
     def _end_orphans(self, orphans: list[Session]) -> None:
         limit_s = self.limits.orphan_s
+        with self._changed:
+            self._counts.orphaned += len(orphans)
         for session in orphans:
             logger.info("ended a stream that nobody had read for %g s", limit_s)
             session.abort(f"nobody had read it for {limit_s:g} s")

@@ -64,6 +64,17 @@ def test_a_background_response_needs_no_session(api: Api) -> None:
     api.client.simulate_delete(f"/v1/responses/{id}")
 
 
+def test_scrape_counts_sessions_and_those_who_come_back() -> None:
+    api = Api(FakeEngine(), metrics=True)
+    reply = api.post("/completion", PLAIN, headers=named("c"))
+    api.get("/v1/stream/c?from=9")
+    lines = api.get("/metrics").text.splitlines()
+    assert "llamactypes:streams_opened_total 1.0" in lines
+    assert "llamactypes:streams_resumed_total 1.0" in lines
+    n_replayed = len(reply.content) - 9
+    assert f"llamactypes:streams_bytes_replayed_total {n_replayed}.0" in lines
+
+
 def test_head_tells_whether_there_is_a_stream(api: Api) -> None:
     api.post("/completion", {**PLAIN, "stream": True}, headers=named("c"))
     found = api.client.simulate_head("/v1/stream/c")

@@ -10,6 +10,7 @@ import pytest
 from api import sse
 from api.errors import KeyBusy
 from api.streams.client import Client
+from api.streams.counts import StreamCounts
 from api.streams.limits import StreamLimits
 from api.streams.session import Production, Session, StreamStopped
 from api.streams.sessions import StreamSessions
@@ -202,6 +203,7 @@ def test_what_nobody_reads_ends_and_what_somebody_reads_does_not() -> None:
     orphan = start(sessions, "orphan")
     eventually(lambda: orphan.is_cancelled)
     assert not read.is_cancelled
+    assert (sessions.counts().opened, sessions.counts().orphaned) == (2, 1)
     log.detach()
     eventually(lambda: read.is_cancelled)
     assert sessions.close(5)
@@ -238,5 +240,6 @@ def test_only_so_many_connections_may_follow_and_each_that_leaves_makes_room() -
     sessions.follow()
     with pytest.raises(KeyBusy, match="2 connections follow"):
         sessions.follow()
-    sessions.unfollow()
+    sessions.unfollow(7)
     sessions.follow()
+    assert sessions.counts() == StreamCounts(resumed=3, bytes_replayed=7)
