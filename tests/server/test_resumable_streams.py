@@ -294,7 +294,7 @@ def test_refused_request_leaves_nothing_behind(server: ServerProcess) -> None:
 
 @pytest.fixture
 def small(start_server: StartServer, stories_model_path: Any) -> ServerProcess:
-    flags = ("-np", "2", "-c", "1024", "--context-shift", "--stream-ring-kib", "8")
+    flags = ("-np", "2", "-c", "1024", "--context-shift", "--stream-ring-kib", "96")
     times = ("--stream-ttl-seconds", "1", "--stream-orphan-seconds", "0.5")
     more = ("--stream-sessions", "1", "--api-key", "one,two")
     made = start_server(
@@ -311,7 +311,13 @@ def test_ring_expiry_orphans_caps_keys_and_shutdown_work_with_small_limits(
     url = small.url + "/completion"
     reader = StreamReader(url, ENDLESS, {**one, **named("c")})
     stream = "/v1/stream/c"
-    eventually(lambda: len(reader.events) > 100, 20)  # more than 8 KiB
+    ids = {"conversation_ids": ["c"]}
+
+    def n_bytes() -> int:
+        found = small.post("/v1/streams/lookup", ids, headers=one).json()
+        return sum(each["total_bytes"] for each in found)
+
+    eventually(lambda: n_bytes() > 100 << 10, 20)
     lost = small.get(stream, headers=one)
     assert lost.status_code == 400
     assert lost.json()["error"]["type"] == "offset_lost_error"
