@@ -297,8 +297,9 @@ def small(start_server: StartServer, stories_model_path: Any) -> ServerProcess:
     flags = ("-np", "2", "-c", "1024", "--context-shift", "--stream-ring-kib", "96")
     times = ("--stream-ttl-seconds", "1", "--stream-orphan-seconds", "0.5")
     more = ("--stream-sessions", "1", "--api-key", "one,two")
+    stop = ("--shutdown-timeout", "0.3")
     made = start_server(
-        "-m", str(stories_model_path), "--port", "0", *flags, *times, *more
+        "-m", str(stories_model_path), "--port", "0", *flags, *times, *more, *stop
     )
     made.wait_ready()
     return made
