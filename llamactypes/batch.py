@@ -125,17 +125,8 @@ class Batch:
         Raises:
             InvalidBatch: There is no room for them, or there are none.
         """
-        count = len(tokens)
-        if not count:
-            raise InvalidBatch("no tokens to add to the batch", _INVALID)
-        start = self._reserve(count)
-        end = start + count
-        self._token[start:end] = tokens
-        self._pos[start:end] = positions
-        self._n_seq_id[start:end] = 1
-        self._seq_id[start:end, 0] = seq_ids
-        self._logits[start:end] = 1
-        self.n_tokens = end
+        start = self._append(tokens, positions, seq_ids)
+        self._logits[start : self.n_tokens] = 1
         return start
 
     def extend(
@@ -160,19 +151,31 @@ class Batch:
         Raises:
             InvalidBatch: There is no room for them, or there are none.
         """
+        positions = np.arange(start_pos, start_pos + len(tokens), dtype=np.int32)
+        start = self._append(tokens, positions, seq_id)
+        last = self.n_tokens - 1
+        self._logits[start:last] = 0
+        self._logits[last] = last_logits
+        return last
+
+    def _append(
+        self,
+        tokens: Sequence[int],
+        positions: Sequence[int] | NDArray[np.int32],
+        seq_ids: int | Sequence[int] | NDArray[np.int32],
+    ) -> int:
+        """Append tokens of one sequence each; which outputs are wanted stays open."""
         count = len(tokens)
         if not count:
             raise InvalidBatch("no tokens to add to the batch", _INVALID)
         start = self._reserve(count)
         end = start + count
         self._token[start:end] = tokens
-        self._pos[start:end] = np.arange(start_pos, start_pos + count, dtype=np.int32)
+        self._pos[start:end] = positions
         self._n_seq_id[start:end] = 1
-        self._seq_id[start:end, 0] = seq_id
-        self._logits[start:end] = 0
-        self._logits[end - 1] = last_logits
+        self._seq_id[start:end, 0] = seq_ids
         self.n_tokens = end
-        return end - 1
+        return start
 
     def close(self) -> None:
         """Release the arrays; a second call does nothing."""

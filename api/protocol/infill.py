@@ -10,7 +10,14 @@ from api.protocol.invalid import InvalidRequest
 from api.protocol.prompt import tokenize_mixed
 from api.protocol.sampling_fields import Tokenizer
 
-__all__ = ("Infill", "InfillLimits", "InfillVocab", "infill_prompt", "read_infill")
+__all__ = (
+    "FillVocab",
+    "Infill",
+    "InfillLimits",
+    "InfillVocab",
+    "infill_prompt",
+    "read_infill",
+)
 
 _PROJECT = "myproject\n"
 _FILE = "filename\n"
@@ -19,8 +26,8 @@ _SNIPPET = "\n\n--- snippet ---\n\n"
 _MISSING = (("fim_pre", "prefix"), ("fim_suf", "suffix"), ("fim_mid", "middle"))
 
 
-class InfillVocab(Tokenizer, Protocol):
-    """What an infill prompt needs of a vocabulary; None: there is no such token."""
+class FillVocab(Tokenizer, Protocol):
+    """What filling in needs of a vocabulary; None: there is no such token."""
 
     @property
     def bos(self) -> int | None:
@@ -29,10 +36,6 @@ class InfillVocab(Tokenizer, Protocol):
     @property
     def add_bos(self) -> bool:
         """Whether prompts begin with it."""
-
-    @property
-    def longest_piece_bytes(self) -> int:
-        """Bytes of the longest piece."""
 
     @property
     def fim_pre(self) -> int | None:
@@ -45,6 +48,14 @@ class InfillVocab(Tokenizer, Protocol):
     @property
     def fim_mid(self) -> int | None:
         """Before what is to be filled in."""
+
+
+class InfillVocab(FillVocab, Protocol):
+    """What an infill prompt with other files needs beside that."""
+
+    @property
+    def longest_piece_bytes(self) -> int:
+        """Bytes of the longest piece."""
 
     @property
     def fim_rep(self) -> int | None:

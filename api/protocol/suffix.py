@@ -6,42 +6,22 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from api.protocol.fields import Body, text
+from api.protocol.infill import FillVocab
 from api.protocol.invalid import InvalidRequest
-from api.protocol.sampling_fields import Tokenizer
 
 __all__ = ("SuffixVocab", "read_suffix", "with_suffix")
 
 
-class SuffixVocab(Tokenizer, Protocol):
-    """What filling in needs of a vocabulary; None: the model has no such token."""
-
-    @property
-    def bos(self) -> int | None:
-        """Begins a sequence."""
+class SuffixVocab(FillVocab, Protocol):
+    """What a suffix needs of a vocabulary beside that."""
 
     @property
     def eos(self) -> int | None:
-        """Ends one."""
-
-    @property
-    def add_bos(self) -> bool:
-        """Whether prompts begin with `bos`."""
+        """Ends a sequence."""
 
     @property
     def add_eos(self) -> bool:
         """Whether prompts end with `eos`."""
-
-    @property
-    def fim_pre(self) -> int | None:
-        """Before the prefix."""
-
-    @property
-    def fim_suf(self) -> int | None:
-        """Before the suffix."""
-
-    @property
-    def fim_mid(self) -> int | None:
-        """Before what is to be filled in."""
 
 
 def read_suffix(body: Body) -> str | None:
