@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 from api import sse
 from api.errors import describe
 from api.exchange import End
 from api.responses.run import ResponseRun
 from api.streams.client import WAIT_SLICE_S, Client
+from api.streams.event_body import EventBody
 
 __all__ = ("ResponseStream", "error_event")
 
@@ -20,7 +19,7 @@ def error_event(error: Exception, number: int = 0) -> bytes:
     return sse.named_event("error", {**event, "param": None, "sequence_number": number})
 
 
-class ResponseStream:
+class ResponseStream(EventBody):
     """An iterator of bytes over the events of one response.
 
     One thread iterates; ``close`` may come from any thread, at any time, repeatedly.
@@ -36,26 +35,8 @@ class ResponseStream:
     ) -> None:
         """Create a body that begins with event number `start`."""
         self._run = run
-        self._client = client
-        self._ping_interval_s = ping_interval_s
+        super().__init__(client, ping_interval_s)
         self._next = start
-        self._sent_at = time.monotonic()
-        self._is_ended = False
-
-    def __iter__(self) -> ResponseStream:
-        return self
-
-    def __next__(self) -> bytes:
-        while not self._is_ended:
-            if self._client.is_gone():
-                self._client.note_end(End.CLIENT_GONE)
-                self.close()
-                break
-            piece = self._next_piece()
-            if piece:
-                self._sent_at = time.monotonic()
-                return piece
-        raise StopIteration
 
     def close(self) -> None:
         """End the stream."""
@@ -82,5 +63,4 @@ class ResponseStream:
         return error_event(error, self._next)
 
     def _ping(self) -> bytes:
-        is_due = time.monotonic() - self._sent_at >= self._ping_interval_s
-        return sse.PING if self._ping_interval_s > 0 and is_due else b""
+        return sse.PING if self._is_ping_due else b""

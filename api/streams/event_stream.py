@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from types import TracebackType
 
@@ -11,13 +10,14 @@ from api.errors import describe
 from api.exchange import End
 from api.protocol.stream_format import StreamFormat
 from api.streams.client import WAIT_SLICE_S, Client
+from api.streams.event_body import EventBody
 from api.streams.reader import Reader, failure
 from llamactypes.engine import Generation
 
 __all__ = ("EventStream",)
 
 
-class EventStream:
+class EventStream(EventBody):
     """An iterator of bytes over the generations of one request.
 
     One thread iterates; ``close`` may come from any thread, at any time, repeatedly.
@@ -35,25 +35,7 @@ class EventStream:
         client.watch(generations)
         self._reader = Reader(generations)
         self._format = stream_format
-        self._client = client
-        self._ping_interval_s = ping_interval_s
-        self._sent_at = time.monotonic()
-        self._is_ended = False
-
-    def __iter__(self) -> EventStream:
-        return self
-
-    def __next__(self) -> bytes:
-        while not self._is_ended:
-            if self._client.is_gone():
-                self._client.note_end(End.CLIENT_GONE)
-                self.close()
-                break
-            piece = self._next_piece()
-            if piece:
-                self._sent_at = time.monotonic()
-                return piece
-        raise StopIteration
+        super().__init__(client, ping_interval_s)
 
     def __enter__(self) -> EventStream:
         return self
@@ -104,5 +86,4 @@ class EventStream:
         return b"".join(map(self._format.encode, objects))
 
     def _ping(self) -> bytes:
-        is_due = time.monotonic() - self._sent_at >= self._ping_interval_s
-        return self._format.ping if self._ping_interval_s > 0 and is_due else b""
+        return self._format.ping if self._is_ping_due else b""
