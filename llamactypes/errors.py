@@ -23,6 +23,8 @@ __all__ = (
     "StateError",
     "AdapterError",
     "TemplateError",
+    "ConstraintError",
+    "ConstraintUnavailable",
     "DecodeError",
     "KVCacheFull",
     "DecodeAborted",
@@ -81,6 +83,22 @@ class ContextError(LlamaError):
 
 class TemplateError(LlamaError):
     """The chat template cannot be parsed or refused the conversation."""
+
+
+class ConstraintError(LlamaError):
+    """A grammar or schema cannot be honoured; the message says what is wrong where.
+
+    Attributes:
+        path: JSON path of what is at fault, such as ``$.properties.a``; or empty.
+    """
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class ConstraintUnavailable(ConstraintError):
+    """Constrained decoding needs a package that is not installed."""
 
 
 # -- misuse ------------------------------------------------------------------------

@@ -14,6 +14,7 @@ PACKAGES = ("llamactypes", "api", "web")
 ERRORS = "llamactypes.errors"
 PARAMS = "llamactypes.sampling_params"
 BINDINGS = "llamactypes.bindings"
+CONSTRAINTS = "llamactypes.constraints"
 PURE_ENGINE = tuple(
     f"llamactypes.engine.{name}"
     for name in (
@@ -50,13 +51,29 @@ ROOMS = (
     # Layer 1, pure.
     Room(
         ("llamactypes.chat", "llamactypes.chat.*"),
-        may=("llamactypes.chat", ERRORS, "jinja2"),
+        may=("llamactypes.chat", CONSTRAINTS, ERRORS, "jinja2"),
         must_not=("ctypes", *NO_THREADS, *NO_HTTP),
+    ),
+    Room(
+        (f"{CONSTRAINTS}.compiler",),
+        may=(CONSTRAINTS, ERRORS, "llguidance", "numpy"),
+        must_not=("ctypes", *NO_HTTP),
+    ),
+    Room(
+        (CONSTRAINTS, f"{CONSTRAINTS}.*"),
+        may=(CONSTRAINTS, ERRORS),
+        must_not=("ctypes", "os", "time", *NO_THREADS, *NO_HTTP),
     ),
     # Layer 2, pure: plain data in, a plan out. No clock either.
     Room(
         PURE_ENGINE,
-        may=(*PURE_ENGINE, ERRORS, PARAMS, "numpy"),
+        may=(
+            *PURE_ENGINE,
+            ERRORS,
+            PARAMS,
+            "numpy",
+            f"{CONSTRAINTS}.constraint",
+        ),
         must_not=("ctypes", "time", "logging", "os", *NO_THREADS, *NO_HTTP),
     ),
     # Layer 2 with threads: the objects below it, never ctypes or the bindings.
@@ -84,6 +101,7 @@ ROOMS = (
             "api.sse",
             "api.json_loader",
             "llamactypes.chat",
+            CONSTRAINTS,
             "llamactypes.engine.request",
             "llamactypes.engine.embedding.request",
             ERRORS,
@@ -120,6 +138,7 @@ ROOMS = (
             "falcon",
             "llamactypes.engine!",
             "llamactypes.chat",
+            CONSTRAINTS,
             ERRORS,
             PARAMS,
         ),
@@ -136,6 +155,7 @@ ROOMS = (
             "llamactypes.engine.config",
             "llamactypes.engine.request",
             "llamactypes.chat",
+            CONSTRAINTS,
             "llamactypes.diagnostics",
             ERRORS,
             PARAMS,

@@ -1,0 +1,1 @@
+"""What a chat model writes, and how it is read: formats in, pieces out. Pure."""

@@ -1,0 +1,55 @@
+"""A constraint on the text of one generation, and the seam to what checks it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = ("CompiledConstraint", "Constraint", "Matcher")
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What the whole output must match, from its first token on."""
+
+    grammar: str
+    """Lark in llguidance's dialect, with the rule ``start``; control tokens as
+    ``<[id]>``."""
+    parameter: str = ""
+    """The request's parameter that asked for it, for messages."""
+
+
+class Matcher(Protocol):
+    """Where one generation is in its grammar. One thread at a time."""
+
+    def allows(self, token: int) -> bool:
+        """Whether `token` may come next."""
+
+    def consume(self, token: int) -> None:
+        """Go on behind `token`, which must be allowed.
+
+        Raises:
+            ConstraintError: The grammar has become too complex to follow.
+        """
+
+    def fill_mask(self, mask: memoryview) -> None:
+        """Set the bits of the tokens that may come next, clear the others.
+
+        Args:
+            mask: At least ``(n_vocab + 31) // 32`` words of 32 bits, writable.
+        """
+
+    def forced(self) -> Sequence[int]:
+        """Return the tokens that must come next; empty when there is a choice."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing but the end may come."""
+
+
+class CompiledConstraint(Protocol):
+    """A grammar that is known to be right. Any thread."""
+
+    def matcher(self) -> Matcher:
+        """Return a matcher at the beginning of the text."""
