@@ -190,7 +190,7 @@ def test_the_table_names_nothing_that_is_gone():
         ),
         ("llamactypes/model.py", "import threading", "threading"),
         ("llamactypes/model.py", "import llamactypes.engine", "llamactypes.engine"),
-        ("llamactypes/chat/template.py", "import ctypes", "ctypes"),
+        ("llamactypes/chat/templates/template.py", "import ctypes", "ctypes"),
         ("llamactypes/engine/planning/scheduler.py", "import time", "time"),
         (
             "llamactypes/engine/engine.py",
@@ -218,7 +218,7 @@ def test_a_forbidden_import_is_reported(tmp_path, module, source, name):
     [
         ("llamactypes/bindings/types.py", "import ctypes\nfrom . import structs"),
         ("llamactypes/model.py", "from llamactypes import bindings as C\nimport numpy"),
-        ("llamactypes/chat/template.py", "import jinja2"),
+        ("llamactypes/chat/templates/template.py", "import jinja2"),
         (
             "api/resources/chat.py",
             "from llamactypes.engine import Engine\nimport falcon",

@@ -7,9 +7,9 @@ that a template understands.
 
 from __future__ import annotations
 
-from llamactypes.chat.capabilities import Capabilities, template_capabilities
-from llamactypes.chat.messages import MessageError, normalise_messages
-from llamactypes.chat.template import CHATML, ChatTemplate
+from llamactypes.chat.templates.capabilities import Capabilities, template_capabilities
+from llamactypes.chat.templates.messages import MessageError, normalise_messages
+from llamactypes.chat.templates.template import CHATML, ChatTemplate
 
 __all__ = (
     "CHATML",

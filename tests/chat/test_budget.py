@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from jinja2.exceptions import SecurityError
 
-from llamactypes.chat.budget import RenderBudget
-from llamactypes.chat.environment import make_environment
+from llamactypes.chat.templates.budget import RenderBudget
+from llamactypes.chat.templates.environment import make_environment
 
 
 def test_budget_ends_after_its_steps():

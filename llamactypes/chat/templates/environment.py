@@ -22,7 +22,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-from llamactypes.chat.budget import RenderBudget
+from llamactypes.chat.templates.budget import RenderBudget
 
 __all__ = ("NOW", "make_environment")
 

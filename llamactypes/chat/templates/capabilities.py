@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from llamactypes.chat.template import ChatTemplate
+from llamactypes.chat.templates.template import ChatTemplate
 from llamactypes.errors import TemplateError
 
 __all__ = ("Capabilities", "template_capabilities")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llamactypes.chat.capabilities import Capabilities
+from llamactypes.chat.templates.capabilities import Capabilities
 
 __all__ = ("MessageError", "normalise_messages")
 

@@ -1,0 +1,1 @@
+"""Jinja2 chat templates: the sandbox, its limits, and what a template understands."""
