@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from api.openapi.replies import REPLIES
 from api.openapi.requests import REQUESTS, RequestSchema
 from api.openapi.shapes import STRING, Schema
 from api.protocol.anthropic_error import OVERLOADED, speaks_anthropic
@@ -108,6 +109,7 @@ def openapi_document(
         "components": {
             "schemas": {
                 **{n: r.schema() for n, r in REQUESTS.items() if n in names},
+                **_reply_components(names),
                 "Error": _ERROR,
                 "AnthropicError": _ANTHROPIC_ERROR,
             },
@@ -120,6 +122,19 @@ def openapi_document(
     if has_keys:
         document["security"] = [{"bearer": []}, {"key": []}]
     return document
+
+
+def _reply_components(names: set[str]) -> dict[str, Schema]:
+    return {
+        _reply_name(resource, method): schema
+        for resource, replies in REPLIES.items()
+        for method, schema in replies.items()
+        if resource in names
+    }
+
+
+def _reply_name(resource: str, method: str) -> str:
+    return f"{resource}{method.capitalize()}Reply"
 
 
 def _path_item(kind: type[Any], path: str) -> dict[str, Any]:
@@ -164,15 +179,20 @@ def _responses(kind: type[Any], path: str, method: str) -> dict[str, Any]:
     if kind.__name__ == "Stream" and method == "delete":
         success: Schema = {"204": {"description": "Nothing is left of it."}}
     else:
-        success = {"200": _success(kind, request)}
+        success = {"200": _success(kind, method, request)}
     return {
         **success,
         **{str(s): _error(words, path, method) for s, words in statuses.items()},
     }
 
 
-def _success(kind: type[Any], request: RequestSchema | None) -> dict[str, Any]:
-    schema: Schema = getattr(kind, "reply_schema", None) or {}
+def _success(
+    kind: type[Any], method: str, request: RequestSchema | None
+) -> dict[str, Any]:
+    schema: Schema = {}
+    if method in REPLIES.get(kind.__name__, {}):
+        name = _reply_name(kind.__name__, method)
+        schema = {"$ref": f"#/components/schemas/{name}"}
     content: dict[str, Any] = {_JSON: {"schema": schema}}
     if kind.__name__ == "Metrics":
         content = {"text/plain": {"schema": STRING}}

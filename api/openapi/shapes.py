@@ -10,6 +10,8 @@ from api.protocol.fields import Integer, Number
 __all__ = (
     "ANY",
     "BOOLEAN",
+    "INTEGER",
+    "NUMBER",
     "OBJECT",
     "Schema",
     "STRING",
@@ -29,6 +31,8 @@ _UNBOUNDED = 1e38
 
 ANY: Schema = {}
 BOOLEAN: Schema = {"type": "boolean"}
+INTEGER: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
 STRING: Schema = {"type": "string"}
 OBJECT: Schema = {"type": "object"}
 

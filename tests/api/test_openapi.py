@@ -4,11 +4,13 @@ import json
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from api.app import _ROUTES
 from api.openapi.document import openapi_document
 from api.openapi.parameters import GENERATION
+from api.openapi.replies import REPLIES
 from api.openapi.requests import REQUESTS
 from api.protocol import options, sampling_fields
 from tests.support.mutations import PLAIN
@@ -163,3 +165,32 @@ def test_no_field_is_read_that_is_not_in_the_document(api, name, value):
     unknown = dict.fromkeys(words - set(REQUESTS[name].properties) - refused, value)
     reply = api.post(path, {**unknown, **body})
     assert reply.status_code in (200, 501), reply.text
+
+
+# -- replies --------------------------------------------------------------------------
+
+
+def schema_of_reply(document, path, method):
+    """Return the schema of a route's JSON reply, with what it refers to; or nothing."""
+    item = document["paths"][path][method]["responses"]["200"]["content"]
+    schema = item.get("application/json", {}).get("schema")
+    return schema and {**schema, "components": document["components"]}
+
+
+@pytest.mark.parametrize(("method", "path", "body"), PLAIN)
+def test_replies_are_as_the_document_says(api, document, method, path, body):
+    shape = document["paths"].get(path.partition("?")[0])
+    schema = shape and schema_of_reply(document, path.partition("?")[0], method.lower())
+    if isinstance(body, dict):
+        body = {**body, "stream": False}
+    data = None if body is None else json.dumps(body)
+    reply = api.client.simulate_request(method, path, body=data)
+    if not schema or reply.status_code != 200:
+        pytest.skip("no such reply with the engine of these tests")
+    jsonschema.validate(reply.json, schema)
+
+
+def test_every_reply_with_a_schema_belongs_to_a_method_of_a_route():
+    kinds = {kind.__name__: kind for kind, _ in _ROUTES}
+    for name, replies in REPLIES.items():
+        assert all(hasattr(kinds[name], f"on_{method}") for method in replies), name
