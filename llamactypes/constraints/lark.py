@@ -1,0 +1,187 @@
+"""Pieces of grammars in llguidance's dialect of Lark. Pure.
+
+Its lexer takes the longest text that any terminal allowed at a place matches, and does
+not come back. So what may follow a free text must be part of the text's own terminal,
+or end it by being lazy; `LarkGrammar` has the ways that are right.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from llamactypes.errors import ConstraintError
+
+__all__ = ("SPACE", "LarkGrammar", "escaped", "literal", "regex", "string", "token")
+
+SPACE = r"[ \t\r\n]{0,32}"
+"""Regular expression of white space that may be missing. It is bounded: small models
+are fond of writing nothing but new lines."""
+
+_ANY = "(?s:.*)"
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~/]")
+_UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+_RUN_OF_SPACE = re.compile(r"([ \t\r\n]+)")
+
+
+def string(text: str) -> str:
+    """Return the Lark string that matches exactly `text`."""
+    _check_text(text)
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _UNREADABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", quoted)
+
+
+def escaped(text: str) -> str:
+    """Return a regular expression that matches exactly `text`, for `regex`."""
+    _check_text(text)
+    spelled = _SPECIAL.sub(lambda match: "\\" + match[0], text)
+    return _UNREADABLE.sub(lambda match: f"\\x{{{ord(match[0]):x}}}", spelled)
+
+
+def regex(pattern: str) -> str:
+    """Return the Lark terminal of a regular expression.
+
+    Args:
+        pattern: In Rust's syntax, with a backslash before every ``/``.
+    """
+    return f"/{pattern}/" if pattern else '""'
+
+
+def token(number: int) -> str:
+    """Return the Lark expression of one token by its number."""
+    return f"<[{number}]>"
+
+
+def literal(
+    text: str, control_tokens: Mapping[str, int], *, flexible_space: bool = False
+) -> str:
+    """Return a Lark expression of `text` in which control tokens are tokens.
+
+    Args:
+        text: May hold the text of control tokens, which no other text matches.
+        control_tokens: Text to number.
+        flexible_space: Each run of white space may be any white space, or none.
+    """
+    write = _flexible if flexible_space else string
+    parts = split_tokens(text, control_tokens)
+    written = [write(part) if isinstance(part, str) else token(part) for part in parts]
+    return " ".join(part for part in written if part) or '""'
+
+
+def split_tokens(text: str, control_tokens: Mapping[str, int]) -> list[str | int]:
+    """Return `text` cut into texts and numbers of control tokens; no empty text."""
+    present = [name for name in control_tokens if name and name in text]
+    if not present:
+        return [text] if text else []
+    # The longest first: a control token's text may begin with another's.
+    names = sorted(present, key=len, reverse=True)
+    pattern = "(" + "|".join(re.escape(name) for name in names) + ")"
+    parts = [part for part in re.split(pattern, text) if part]
+    return [control_tokens.get(part, part) for part in parts]
+
+
+class LarkGrammar:
+    """A grammar that grows rule by rule, with names of its own."""
+
+    def __init__(self, control_tokens: Mapping[str, int]) -> None:
+        self._control_tokens = control_tokens
+        self._lines: list[str] = []
+
+    def rule(self, expression: str, *, attributes: str = "") -> str:
+        """Add a rule and return its name.
+
+        Args:
+            expression: Lark; a rule with attributes is one terminal.
+            attributes: Such as ``lazy``.
+        """
+        return self._add("rule", expression, f"[{attributes}]" if attributes else "")
+
+    def terminal(self, expression: str) -> str:
+        """Add a terminal and return its name: one lexeme, whatever it is made of."""
+        return self._add("TERMINAL", expression, "")
+
+    def literal(self, text: str, *, flexible_space: bool = False) -> str:
+        """Return the expression of `text`; see the function `literal`."""
+        return literal(text, self._control_tokens, flexible_space=flexible_space)
+
+    def space(self) -> str:
+        """Return the expression of white space that may be missing."""
+        return regex(SPACE)
+
+    def text(self, *, without: Iterable[str] = ()) -> str:
+        """Return the expression of a text, which may be empty.
+
+        Args:
+            without: Texts that it does not hold.
+        """
+        shunned = [escaped(marker) for marker in without if marker]
+        return self.terminal(regex(_ANY) + _excluding(shunned))
+
+    def until(self, marker: str) -> str:
+        """Return the expression of a text, the first `marker` and nothing after it.
+
+        Beside another `until`, the one whose marker comes first goes on alone.
+
+        Args:
+            marker: White space around it does not count. With control tokens, the text
+                before does not spell `marker` in other tokens.
+        """
+        marker = marker.strip()
+        parts = split_tokens(marker, self._control_tokens)
+        before = parts.pop(0) if parts and isinstance(parts[0], str) else ""
+        body = regex(_ANY + _flexible_pattern(str(before)))
+        if not parts:
+            return self.rule(body, attributes="lazy")
+        head = self.terminal(body + _excluding([escaped(marker)]))
+        return f"{head} {self._written(parts)}"
+
+    def _written(self, parts: list[str | int]) -> str:
+        return " ".join(
+            token(part) if isinstance(part, int) else _flexible(part) for part in parts
+        )
+
+    def thinking(self, open: str, close: str, *, in_reasoning: bool) -> str:
+        """Return the expression of thinking and the white space after it.
+
+        Args:
+            open: Text before the thinking.
+            close: Text after it.
+            in_reasoning: The prompt has opened it already, so that it must be closed.
+                Else an output may begin with thinking or not.
+        """
+        rest = f"{self.until(close)} {self.space()}"
+        if in_reasoning:
+            return rest
+        opened = self.literal(open.strip(), flexible_space=True)
+        return f"({self.space()} {opened} {rest})?"
+
+    def finish(self, start: str) -> str:
+        """Return the text of the grammar whose outputs match the expression `start`."""
+        return "\n".join([f"start: {start}", *self._lines, ""])
+
+    def _add(self, kind: str, expression: str, attributes: str) -> str:
+        name = f"{kind}_{len(self._lines)}"
+        self._lines.append(f"{name}{attributes}: {expression}")
+        return name
+
+
+def _excluding(patterns: list[str]) -> str:
+    if not patterns:
+        return ""
+    return " & ~" + regex(f"{_ANY}({'|'.join(patterns)}){_ANY}")
+
+
+def _flexible(text: str) -> str:
+    return regex(_flexible_pattern(text))
+
+
+def _flexible_pattern(text: str) -> str:
+    # Texts and the runs of white space between them, in turn.
+    parts = enumerate(_RUN_OF_SPACE.split(text))
+    return "".join(SPACE if index % 2 else escaped(part) for index, part in parts)
+
+
+def _check_text(text: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ConstraintError("a text holds half a surrogate pair, which is no text")
