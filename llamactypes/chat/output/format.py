@@ -66,6 +66,9 @@ class TaggedArguments:
     """Between two arguments, besides white space."""
     json_strings: bool = False
     """Texts are written as JSON strings, in quotes; else as they are."""
+    after_key_by_type: tuple[tuple[str, str], ...] = ()
+    """(JSON type, text) where the text between key and value says the value's type;
+    `after_key` is then the one of strings. Values of these other types are JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,9 @@ class ChatFormat:
     content: Tags | None = None
     """Around the answer; the text between is the answer. Both tags may be missing."""
     tools: ToolSyntax | None = None
+    prompted: str = ""
+    """What every prompt ends with and the texts above begin with: the model's turn is
+    read as if it began with this text. Not so when the prompt ends in the thinking."""
     name: str = "plain"
     """Of the family, or how it was learned: for logs and ``chat_format``."""
 
@@ -129,4 +135,5 @@ class ChatFormat:
             tagged = tools.tagged
             texts += [tagged.before_key, tagged.after_key, tagged.after_value]
             texts.append(tagged.separator)
+            texts += [text for _, text in tagged.after_key_by_type]
         return texts
