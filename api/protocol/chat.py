@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from api.protocol.logprobs import native_probs
 from api.protocol.native import progress_object, verbose_result
+from api.protocol.reading import Block, PieceReader
 from api.protocol.reply import (
     Choice,
     ReplyFacts,
@@ -15,6 +17,7 @@ from api.protocol.reply import (
     total_usage,
 )
 from api.protocol.stream_format import StreamFormat
+from llamactypes.chat.output.pieces import Arguments, CallBegin, Piece, Reasoning
 from llamactypes.engine.request import Delta, Result, TokenProbs
 
 __all__ = ("ChatStream", "chat_reply")
@@ -39,15 +42,28 @@ def chat_reply(facts: ReplyFacts, choices: Sequence[Choice]) -> dict[str, Any]:
 
 
 def _choice(facts: ReplyFacts, choice: Choice) -> dict[str, Any]:
-    content = facts.echo(choice.index) + choice.text
+    said = facts.reading.read(choice.text)
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": facts.echo(choice.index) + said.content,
+    }
+    if said.reasoning:
+        message["reasoning_content"] = said.reasoning
+    if said.calls:
+        message["tool_calls"] = [_call(block) for block in said.calls]
     entry: dict[str, Any] = {
-        "finish_reason": finish_reason(choice.result),
+        "finish_reason": finish_reason(choice.result, has_calls=bool(said.calls)),
         "index": choice.index,
-        "message": {"role": "assistant", "content": content},
+        "message": message,
     }
     if facts.options.sampling.n_probs:
         entry["logprobs"] = _logprobs(facts, choice.text_probs)
     return entry
+
+
+def _call(block: Block) -> dict[str, Any]:
+    function = {"name": block.name, "arguments": block.text}
+    return {"id": block.id, "type": "function", "function": function}
 
 
 def _logprobs(facts: ReplyFacts, probs: Sequence[TokenProbs]) -> dict[str, Any]:
@@ -57,19 +73,40 @@ def _logprobs(facts: ReplyFacts, probs: Sequence[TokenProbs]) -> dict[str, Any]:
     }
 
 
+@dataclass(slots=True)
+class _Progress:
+    """How far one choice is."""
+
+    reader: PieceReader
+    has_role: bool = False
+    has_calls: bool = False
+    pending: list[TokenProbs] = field(default_factory=list)
+    """Of tokens that are no text yet."""
+    unsent: list[TokenProbs] = field(default_factory=list)
+    """Of tokens whose text is still held back by the reader."""
+
+    def take(self, delta: Delta) -> list[Piece]:
+        """Return what an increment says."""
+        self.pending += delta.probs
+        if not delta.text:
+            return []
+        self.unsent += self.pending
+        self.pending = []
+        return self.reader.feed(delta.text)
+
+
 class ChatStream(StreamFormat):
     """Formats the chunks of a chat stream. One reader's thread.
 
-    For each choice: the role once, text, a chunk with ``finish_reason``; after the last
-    choice, when asked for, a chunk with ``usage`` and no choices.
+    For each choice: the role once, pieces, a chunk with ``finish_reason``; after the
+    last choice, when asked for, a chunk with ``usage`` and no choices.
     """
 
     ends_with_done = True
 
     def __init__(self, facts: ReplyFacts) -> None:
         self._facts = facts
-        self._has_role: set[int] = set()
-        self._held: dict[int, list[TokenProbs]] = {}
+        self._choices: dict[int, _Progress] = {}
         self._results: dict[int, Result] = {}
         self._n_expected = len(facts.prompts) * facts.options.n_choices
 
@@ -78,18 +115,20 @@ class ChatStream(StreamFormat):
         if delta.progress is not None:
             return [self._progress(index, delta)]
         chunks = self._role_once(index)
-        held = self._held.setdefault(index, [])
-        held += delta.probs
-        if delta.text:
-            del self._held[index]
-            chunks.append(self._content(index, delta, held))
-        return chunks
+        pieces = self._pieces(index, self._choice(index).take(delta))
+        if pieces and self._facts.options.timings_per_token:
+            pieces[-1]["timings"] = delta.timings.as_dict()
+        return chunks + pieces
 
     def finish(self, index: int, result: Result) -> list[dict[str, Any]]:
         """Return the chunks that end a choice, and after the last one the usage."""
+        choice = self._choice(index)
         chunks = self._role_once(index)
+        chunks += self._pieces(index, choice.reader.finish())
         self._results[index] = result
-        final = self._chunk(index, {}, finish_reason(result))
+        reason = finish_reason(result, has_calls=choice.has_calls)
+        final = self._chunk(index, {}, reason)
+        self._add_logprobs(final, choice)
         chunks.append(final)
         if self._facts.options.verbose:
             verbose = verbose_result(self._facts, Choice(index, result))
@@ -98,6 +137,13 @@ class ChatStream(StreamFormat):
             chunks.append(self._usage())
         chunks[-1]["timings"] = result.timings.as_dict()
         return chunks
+
+    def _choice(self, index: int) -> _Progress:
+        choice = self._choices.get(index)
+        if choice is None:
+            choice = _Progress(self._facts.reading.reader())
+            self._choices[index] = choice
+        return choice
 
     def _progress(self, index: int, delta: Delta) -> dict[str, Any]:
         # llama-server repeats the role on each of these; once is what clients expect.
@@ -109,23 +155,27 @@ class ChatStream(StreamFormat):
         return chunk
 
     def _role_once(self, index: int) -> list[dict[str, Any]]:
-        if index in self._has_role:
+        choice = self._choice(index)
+        if choice.has_role:
             return []
-        self._has_role.add(index)
+        choice.has_role = True
         chunks = [self._chunk(index, {"role": "assistant", "content": None})]
         if echo := self._facts.echo(index):
             chunks.append(self._chunk(index, {"content": echo}))
         return chunks
 
-    def _content(
-        self, index: int, delta: Delta, probs: list[TokenProbs]
-    ) -> dict[str, Any]:
-        chunk = self._chunk(index, {"content": delta.text})
-        if self._facts.options.sampling.n_probs:
-            chunk["choices"][0]["logprobs"] = _logprobs(self._facts, probs)
-        if self._facts.options.timings_per_token:
-            chunk["timings"] = delta.timings.as_dict()
-        return chunk
+    def _pieces(self, index: int, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+        choice = self._choice(index)
+        chunks = [self._chunk(index, _delta_of(piece)) for piece in pieces]
+        choice.has_calls |= any(isinstance(piece, CallBegin) for piece in pieces)
+        if chunks:
+            self._add_logprobs(chunks[-1], choice)
+        return chunks
+
+    def _add_logprobs(self, chunk: dict[str, Any], choice: _Progress) -> None:
+        if choice.unsent:
+            chunk["choices"][0]["logprobs"] = _logprobs(self._facts, choice.unsent)
+            choice.unsent = []
 
     def _usage(self) -> dict[str, Any]:
         results = [self._results[index] for index in sorted(self._results)]
@@ -143,3 +193,17 @@ class ChatStream(StreamFormat):
             "system_fingerprint": self._facts.fingerprint,
             "object": "chat.completion.chunk",
         }
+
+
+def _delta_of(piece: Piece) -> dict[str, Any]:
+    """Return what a piece adds to the message."""
+    if isinstance(piece, CallBegin):
+        function = {"name": piece.name, "arguments": ""}
+        head = {"index": piece.call, "id": piece.id, "type": "function"}
+        return {"tool_calls": [{**head, "function": function}]}
+    if isinstance(piece, Arguments):
+        function = {"arguments": piece.text}
+        return {"tool_calls": [{"index": piece.call, "function": function}]}
+    if isinstance(piece, Reasoning):
+        return {"reasoning_content": piece.text}
+    return {"content": piece.text}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from api.protocol.echo import Echo
 from api.protocol.options import CompletionOptions
+from api.protocol.reading import PLAIN, Reading, unique_id
 from llamactypes.engine.request import Delta, FinishReason, Result, Timings, TokenProbs
 
 __all__ = (
@@ -21,7 +20,6 @@ __all__ = (
     "unique_id",
 )
 
-_ALPHANUMERICS = string.ascii_letters + string.digits
 _OPENAI_REASONS = {
     FinishReason.STOP_EOS: "stop",
     FinishReason.STOP_WORD: "stop",
@@ -48,6 +46,8 @@ class ReplyFacts:
     """Alternatives that OpenAI's formats show for each token; None: all."""
     echoes: Sequence[Echo] = ()
     """For each prompt, what its choices begin with; none: nothing."""
+    reading: Reading = PLAIN
+    """How the text of a chat's answer is read."""
 
     def prompt_text(self, index: int) -> str:
         """Return the prompt of a choice with its special tokens."""
@@ -94,14 +94,10 @@ class Choice:
         return choice
 
 
-def unique_id(prefix: str) -> str:
-    """Return `prefix` and 32 random alphanumerics."""
-    return prefix + "".join(secrets.choice(_ALPHANUMERICS) for _ in range(32))
-
-
-def finish_reason(result: Result) -> str:
+def finish_reason(result: Result, *, has_calls: bool = False) -> str:
     """Return OpenAI's word for the end of a generation."""
-    return _OPENAI_REASONS.get(result.finish, "length")
+    reason = _OPENAI_REASONS.get(result.finish, "length")
+    return "tool_calls" if has_calls and reason == "stop" else reason
 
 
 def total_usage(results: Sequence[Result], n_choices: int) -> dict[str, Any]:
