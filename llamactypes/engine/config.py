@@ -109,6 +109,8 @@ class EngineConfig:
     """Unload the model after so many seconds without work; below 0: never."""
     orphan_timeout_s: float = 0.0
     """Cancel a generation that nobody has read for this long; 0: never."""
+    watchdog_s: float = 0.0
+    """Fail when one step takes longer, for it will never return; 0: wait for ever."""
 
     @property
     def n_slots(self) -> int:

@@ -139,6 +139,15 @@ class Core:
         """End the running decode early."""
         self._runner.interrupt()
 
+    def abandon(self, error: LlamaError) -> None:
+        """Tell every reader that the engine thread does not come back.
+
+        Should it do so later, what it then says of these generations is ignored.
+        """
+        for sequence, generation in tuple(self._live.values()):
+            generation.append(None, sequence.lost(error))
+        self.orders.fail_all(error)
+
     # -- engine thread --------------------------------------------------------------
 
     @property

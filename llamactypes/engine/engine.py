@@ -32,7 +32,7 @@ from llamactypes.engine.config import (
 from llamactypes.engine.core import Core
 from llamactypes.engine.embedding.core import EmbeddingCore
 from llamactypes.engine.embedding.job import EmbeddingJob
-from llamactypes.engine.embedding.request import EmbeddingRequest
+from llamactypes.engine.embedding.request import EmbeddingRequest, EmbeddingResult
 from llamactypes.engine.generation import Generation
 from llamactypes.engine.measures.metrics import Meter
 from llamactypes.engine.planning.adapters import (
@@ -47,6 +47,7 @@ from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.engine.sleep import Sleep
 from llamactypes.engine.slot_orders import SlotOrder
+from llamactypes.engine.watchdog import Watchdog
 from llamactypes.errors import (
     EngineError,
     EngineFailed,
@@ -71,6 +72,10 @@ _NEGATIVE_INFINITY = float("-inf")
 _RETRY_MIN_S = 1.0
 _RETRY_MAX_S = 60.0
 _HOUSEKEEPING_S = 1.0
+_JOIN_TURN_S = 0.05
+_JOIN_TURNS_S = 1.0
+"""Shortest and longest wait for the engine thread between two looks at it."""
+_STUCK_JOIN_S = 0.2
 
 
 class EngineState(enum.Enum):
@@ -126,6 +131,9 @@ class Engine:
         self._live_lock = threading.Lock()
         self._stop_at: float | None = None
         self._sleep = Sleep(config.sleep_idle_s, self._wake.set)
+        self._watchdog = Watchdog(config.watchdog_s, self._on_stuck)
+        self._is_stuck = False
+        """A step did not return: the engine thread is given up."""
         self._asleep_slots: list[SlotState] = []
         self._n_preemptions = 0
         self._meter = Meter()
@@ -141,6 +149,7 @@ class Engine:
                 return
             self.state = EngineState.LOADING
         self._thread.start()
+        self._watchdog.start()
 
     def wait_ready(self, timeout_s: float | None = None) -> None:
         """Wait until the model is loaded.
@@ -339,12 +348,16 @@ class Engine:
             n_slots=self.config.n_slots,
         )
 
-    def stop(self, deadline_s: float = 30.0) -> None:
+    def stop(self, deadline_s: float = 30.0) -> bool:
         """Refuse new work, let generations end until the deadline, free everything.
 
         What still runs then ends with `EngineStopped`. Returns when the thread is
         joined and context, model and backend are freed. Idempotent; a second call may
         only make the deadline earlier.
+
+        Returns:
+            False: the watchdog found the thread stuck inside the library. It lives on,
+            nothing was freed, and the process should end by ``os._exit``.
         """
         with self._state_lock:
             stop_at = time.monotonic() + deadline_s
@@ -352,17 +365,23 @@ class Engine:
             if self.state is EngineState.CREATED:
                 self.state = EngineState.STOPPED
                 self._ready.set()
-                return
+                return True
             if self.state in _STOPPABLE:
                 self.state = EngineState.STOPPING
         self._wake.set()
         if self._thread is threading.current_thread():
-            return
-        self._thread.join(max(0.0, self._stop_at - time.monotonic()))
-        while self._thread.is_alive():
-            self._interrupt()
-            self._thread.join(0.05)
+            return True
+        while self._thread.is_alive() and not self._is_stuck:
+            left_s = self._stop_at - time.monotonic()
+            if left_s <= 0:
+                self._interrupt()
+            self._thread.join(min(max(left_s, _JOIN_TURN_S), _JOIN_TURNS_S))
+        self._thread.join(_STUCK_JOIN_S)
+        if self._thread.is_alive():
+            logger.error("the engine thread is stuck, and left alone")
+            return False
         logger.info("engine thread joined")
+        return True
 
     # -- helpers of the above ---------------------------------------------------------
 
@@ -494,7 +513,9 @@ class Engine:
                 self._rest_unloaded()
         except ModelLoadCancelled:
             logger.info("loading was cancelled")
-        except Exception as error:
+        except (
+            BaseException
+        ) as error:  # a thread that ends unsaid leaves readers behind
             self._fail(error)
         finally:
             self._close()
@@ -546,8 +567,12 @@ class Engine:
                 not core.has_work or time.monotonic() >= self._stop_at
             ):
                 return False
+            if self._is_stuck:
+                return False  # it came back, too late: everybody was told
             if core.has_work:
+                self._watchdog.begin()
                 core.step()
+                self._watchdog.end()
                 self._sleep.note_work()
                 continue
             core.rest()
@@ -627,33 +652,74 @@ class Engine:
 
     # -- the end ----------------------------------------------------------------------
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         """Note why the engine ends; live generations get it as their error."""
         is_expected = isinstance(error, LlamaError)
         if self._loaded is not None or not is_expected:
-            logger.exception("the engine failed")  # else `wait_ready` tells
+            logger.error("the engine failed", exc_info=error)  # else `wait_ready` tells
         if not is_expected:
             reason = f"unexpected {type(error).__name__}: {error}"
             error = EngineFailed(f"{reason}; the log has the traceback")
-        self.failure = error
         with self._state_lock:
-            self.state = EngineState.FAILED
+            if self.state is not EngineState.FAILED:
+                self.failure = error
+                self.state = EngineState.FAILED
 
     def _close(self) -> None:
         """End what lives, wait until nobody uses the model, free it, say so."""
         with self._state_lock:
             if self.state is not EngineState.FAILED:
                 self.state = EngineState.STOPPING
+        self._watchdog.stop()
         self._ready.set()
         self._sleep.wake_up()
         if self._loaded is not None:
             self._gate.close()
             if self._core is not None:
-                self._read_mailbox(self._core)
-                self._core.end_all(self._refusal())
+                self._end_all(self._core)
             self._loaded.close()
             self._loaded = None
         with self._state_lock:
             if self.state is not EngineState.FAILED:
                 self.state = EngineState.STOPPED
         logger.info("engine stopped")
+
+    def _end_all(self, core: Core | EmbeddingCore) -> None:
+        """End what lives, also where the books are what is broken."""
+        try:
+            self._read_mailbox(core)
+            core.end_all(self._refusal())
+        except Exception:
+            logger.exception("ending the generations failed")
+            self._abandon(core)
+
+    # == the watchdog's thread ======================================================
+
+    def _on_stuck(self, age_s: float) -> None:
+        """Give the engine thread up: nobody shall wait for it."""
+        with self._state_lock:
+            if self.state in (EngineState.FAILED, EngineState.STOPPED):
+                return
+            self.failure = EngineFailed(
+                f"a decode did not return for {age_s:.1f} s (--watchdog-seconds)"
+            )
+            self.state = EngineState.FAILED
+            self._is_stuck = True
+        logger.error(
+            "%s: everything that ran has failed, nothing more is served; only a new "
+            "process can help",
+            self.failure,
+        )
+        self._gate.close(0.0)
+        self._sleep.wake_up()
+        if self._core is not None:
+            self._abandon(self._core)
+
+    def _abandon(self, core: Core | EmbeddingCore) -> None:
+        """Tell everybody who waits, without what only the engine thread may touch."""
+        error = self._refusal()
+        core.abandon(error)
+        for sequence, generation, _ in tuple(self._submitted):
+            generation.append(None, sequence.lost(error))
+        for job in tuple(self._jobs):
+            job.end(EmbeddingResult(error=error))

@@ -87,6 +87,11 @@ class EmbeddingCore:
         """End the running batch early."""
         self._embedder.interrupt()
 
+    def abandon(self, error: LlamaError) -> None:
+        """Tell whoever waits that the engine thread does not come back."""
+        for _, job in tuple(self._live.values()):
+            job.end(EmbeddingResult(error=error))
+
     # -- engine thread --------------------------------------------------------------
 
     @property

@@ -286,7 +286,18 @@ class Sequence:
         self.state = SequenceState.FINISHED
         self.read()
         self._pending_text += self.text.finish()
-        self.result = Result(
+        self.result = self._result(reason, error)
+        return self.result
+
+    def lost(self, error: LlamaError) -> Result:
+        """Return a result for readers while whoever owns the sequence is stuck.
+
+        Nothing is changed: any thread may ask.
+        """
+        return self._result(FinishReason.ERROR, error)
+
+    def _result(self, reason: FinishReason, error: LlamaError | None) -> Result:
+        return Result(
             finish=reason,
             stopping_word=self.text.stopping_word,
             n_prompt=self.n_prompt,
@@ -300,7 +311,6 @@ class Sequence:
             seed=self.seed,
             error=error,
         )
-        return self.result
 
 
 def _no_piece(token: int) -> bytes:
