@@ -9,21 +9,22 @@ the next ``sequence_number``, so that any of them can be asked for again.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from api.protocol.error_reply import ErrorReply
 from api.protocol.logprobs import native_probs
 from api.protocol.native import progress_object
 from api.protocol.options import CompletionOptions
-from api.protocol.reply import ReplyFacts, unique_id
+from api.protocol.reading import PLAIN, PieceReader
+from api.protocol.reply import ReplyFacts
 from api.protocol.responses_items import Item
+from api.protocol.responses_output import CALL_ID, Event, ResponseOutput
+from llamactypes.chat.output.pieces import Piece
 from llamactypes.engine.request import Delta, FinishReason, Result, TokenProbs
 
 __all__ = ("ENDED", "Event", "ResponseWriter")
-
-Event = dict[str, Any]
 
 ENDED = frozenset({"completed", "incomplete", "failed", "cancelled"})
 """The states of a response that changes no more."""
@@ -35,35 +36,6 @@ _LAST_EVENT = {
     # OpenAI has no event for this; the response in it says what happened.
     "cancelled": "response.incomplete",
 }
-
-
-@dataclass(slots=True)
-class _Message:
-    """The one item of the output."""
-
-    id: str
-    texts: list[str] = field(default_factory=list)
-    logprobs: list[dict[str, Any]] = field(default_factory=list)
-
-    def part(self) -> Item:
-        return {
-            "type": "output_text",
-            "text": "".join(self.texts),
-            "annotations": [],
-            "logprobs": list(self.logprobs),
-        }
-
-    def item(self, status: str) -> Item:
-        return {**self.empty_item(), "status": status, "content": [self.part()]}
-
-    def empty_item(self) -> Item:
-        return {
-            "id": self.id,
-            "type": "message",
-            "status": "in_progress",
-            "role": "assistant",
-            "content": [],
-        }
 
 
 class ResponseWriter:
@@ -82,8 +54,10 @@ class ResponseWriter:
         """
         self._facts = facts
         self._shown = shown
-        self._message: _Message | None = None
+        self._output = ResponseOutput()
+        self._reader: PieceReader | None = facts.reading.reader(CALL_ID)
         self._held: list[TokenProbs] = []
+        self._n_thinking = 0
         self._n_events = 0
         self._has_begun = False
         self._usage: dict[str, Any] | None = None
@@ -108,10 +82,7 @@ class ResponseWriter:
         if self._final is not None:
             items: list[Item] = self._final["output"]
             return items
-        if self._message is None:
-            return []
-        done = "completed" if self.status == "completed" else "incomplete"
-        return [self._message.item(done if self.is_ended else "in_progress")]
+        return self._output.items()
 
     def response(self) -> dict[str, Any]:
         """Return the response object as it is now."""
@@ -161,25 +132,22 @@ class ResponseWriter:
         if delta.progress is not None:
             return [*events, self._progress(delta)]
         self._held += delta.probs
-        if not delta.text:
+        if not delta.text or self._reader is None:
             return events
-        message, opening = self._open()
-        logprobs = self._logprobs()
-        message.texts.append(delta.text)
-        message.logprobs += logprobs
-        event = self._part_event("response.output_text.delta", message)
-        event |= {"delta": delta.text, "logprobs": logprobs}
-        if self._facts.options.timings_per_token:
-            event["timings"] = delta.timings.as_dict()
-        return [*events, *opening, self._numbered(event)]
+        added = self._add(self._reader.feed(delta.text))
+        self._n_thinking += len(delta.tokens) * self._output.is_thinking
+        if added and self._facts.options.timings_per_token:
+            added[-1]["timings"] = delta.timings.as_dict()
+        return [*events, *added]
 
     def finish(self, result: Result) -> list[Event]:
         """End as the generation ended by itself."""
-        events = self.begin()
-        _, opening = self._open()
+        events = self.begin() + self._flush()
+        if self._output.is_empty:
+            events += self._numbered(self._output.add_message())
         is_cut = result.finish is FinishReason.LENGTH
-        self._usage = _usage(result)
-        events += opening + self._end("incomplete" if is_cut else "completed")
+        self._usage = _usage(result, self._n_thinking)
+        events += self._end("incomplete" if is_cut else "completed")
         events[-1]["timings"] = result.timings.as_dict()
         return events
 
@@ -191,56 +159,37 @@ class ResponseWriter:
 
     def cancel(self, result: Result | None = None) -> list[Event]:
         """End because somebody wished it."""
-        self._usage = None if result is None else _usage(result)
+        self._usage = None if result is None else _usage(result, self._n_thinking)
         return self._end("cancelled")
 
     # -- events ------------------------------------------------------------------------
 
-    def _open(self) -> tuple[_Message, list[Event]]:
-        """Return the output's message, and what tells of it when it is new."""
-        if self._message is not None:
-            return self._message, []
-        message = self._message = _Message(unique_id("msg_"))
-        added = {
-            "type": "response.output_item.added",
-            "output_index": 0,
-            "item": message.empty_item(),
-        }
-        part = self._part_event("response.content_part.added", message)
-        part["part"] = message.part()
-        return message, [self._numbered(added), self._numbered(part)]
+    def _add(self, pieces: Sequence[Piece]) -> list[Event]:
+        if not pieces:
+            return []
+        return self._numbered(self._output.add(pieces, self._logprobs()))
+
+    def _flush(self) -> list[Event]:
+        """Take in what the reader held back: no more text comes."""
+        reader, self._reader = self._reader, None
+        return [] if reader is None else self._add(reader.finish())
 
     def _end(self, status: str) -> list[Event]:
         """Close what is open and take the last state."""
         self.status = status
         if status == "completed":
             self._completed_at = int(time.time())
-        events = self._close() if self._message is not None else []
+        events = self._flush()
+        done = "completed" if status == "completed" else "incomplete"
+        events += self._numbered(self._output.close(done))
         last = self._lifecycle(_LAST_EVENT[status])
         # It may be kept for long: without the prompt and all that led here.
-        self._final, self._message, self._held = last["response"], None, []
+        self._final, self._output, self._held = last["response"], ResponseOutput(), []
         small = CompletionOptions()
-        self._facts = replace(self._facts, options=small, prompts=(), echoes=())
+        self._facts = replace(
+            self._facts, options=small, prompts=(), echoes=(), reading=PLAIN
+        )
         return [*events, last]
-
-    def _close(self) -> list[Event]:
-        message = self._message
-        assert message is not None
-        part = message.part()
-        text = self._part_event("response.output_text.done", message)
-        text |= {"text": part["text"], "logprobs": part["logprobs"]}
-        closed = self._part_event("response.content_part.done", message)
-        closed["part"] = part
-        done = {
-            "type": "response.output_item.done",
-            "output_index": 0,
-            "item": self.output[0],
-        }
-        return [self._numbered(event) for event in (text, closed, done)]
-
-    def _part_event(self, kind: str, message: _Message) -> Event:
-        ids = {"item_id": message.id, "output_index": 0, "content_index": 0}
-        return {"type": kind, **ids}
 
     def _progress(self, delta: Delta) -> Event:
         # llama-server's; OpenAI's clients see that the response is in progress.
@@ -251,12 +200,14 @@ class ResponseWriter:
         return event
 
     def _lifecycle(self, kind: str) -> Event:
-        return self._numbered({"type": kind, "response": self.response()})
-
-    def _numbered(self, event: Event) -> Event:
-        event["sequence_number"] = self._n_events
-        self._n_events += 1
+        (event,) = self._numbered([{"type": kind, "response": self.response()}])
         return event
+
+    def _numbered(self, events: list[Event]) -> list[Event]:
+        for number, event in enumerate(events, start=self._n_events):
+            event["sequence_number"] = number
+        self._n_events += len(events)
+        return events
 
     def _logprobs(self) -> list[dict[str, Any]]:
         """Return those of the tokens that have become text."""
@@ -273,7 +224,7 @@ class ResponseWriter:
         return {"reason": "max_output_tokens"}
 
 
-def _usage(result: Result) -> dict[str, Any]:
+def _usage(result: Result, n_thinking: int) -> dict[str, Any]:
     return {
         "input_tokens": result.n_prompt,
         "input_tokens_details": {
@@ -281,6 +232,6 @@ def _usage(result: Result) -> dict[str, Any]:
             "cache_write_tokens": 0,
         },
         "output_tokens": result.n_decoded,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": n_thinking},
         "total_tokens": result.n_prompt + result.n_decoded,
     }
