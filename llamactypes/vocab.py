@@ -8,7 +8,9 @@ some of its tokenizers throw on malformed input, which would end the process.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +23,7 @@ from llamactypes.gate import Gate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ("Vocab",)
+__all__ = ("SpecialToken", "Vocab")
 
 _KINDS = {
     C.LLAMA_VOCAB_TYPE_NONE: "none",
@@ -37,8 +39,21 @@ _KINDS = {
 _INT32_MAX = 2**31 - 1
 _INT32_MIN = -(2**31)
 _PIECE_BYTES = 64
+_PARSED = C.LLAMA_TOKEN_ATTR_CONTROL | C.LLAMA_TOKEN_ATTR_UNKNOWN
 _SPARE_TOKENS = 8
 _int32_p = ctypes.POINTER(ctypes.c_int32)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialToken:
+    """A token that stands in a text only where special tokens are parsed."""
+
+    token: int
+    text: str
+    strips_left: bool = False
+    """White space before it is not part of the text."""
+    strips_right: bool = False
+    """White space after it is not part of the text."""
 
 
 class Vocab:
@@ -256,6 +271,47 @@ class Vocab:
     def is_control(self, token: int) -> bool:
         """Whether the token is a control token rather than text."""
         return bool(self.attributes(token) & C.LLAMA_TOKEN_ATTR_CONTROL)
+
+    @cached_property
+    def control_tokens(self) -> Mapping[str, int]:
+        """Text of each control token to the token; the first look reads them all.
+
+        Raises:
+            TokenizeError: The model has no vocabulary.
+        """
+        controls = (t for t in range(self.n_tokens) if self.is_control(t))
+        found: dict[str, int] = {}
+        for token in controls:
+            found.setdefault(self.piece(token).decode("utf-8", "replace"), token)
+        return found
+
+    @cached_property
+    def special_tokens(self) -> tuple[SpecialToken, ...]:
+        """The tokens that only `parse_special` finds in a text: control and unknown.
+
+        Others that are found before a text is cut into words ("user defined") are found
+        always. Reads every token at the first look.
+        """
+        self._require_tokenizer()
+        with self._gate:
+            bits = {t: self._attributes(t) for t in range(self.n_tokens)}
+            return tuple(
+                self._special(token, attributes)
+                for token, attributes in bits.items()
+                if attributes & _PARSED
+            )
+
+    def _attributes(self, token: int) -> int:
+        return int(C.llama_vocab_get_attr(self._handle, token))
+
+    def _special(self, token: int, attributes: int) -> SpecialToken:
+        text: bytes | None = C.llama_vocab_get_text(self._handle, token)
+        return SpecialToken(
+            token,
+            (text or b"").decode("utf-8", "replace"),
+            strips_left=bool(attributes & C.LLAMA_TOKEN_ATTR_LSTRIP),
+            strips_right=bool(attributes & C.LLAMA_TOKEN_ATTR_RSTRIP),
+        )
 
     def _checked(self, token: int) -> Gate:
         self._require_tokenizer()
