@@ -68,6 +68,10 @@ def test_nothing_lost_means_no_snapshot() -> None:
             {"index": 0, "content": "a"},
         ),
         (
+            {"type": "response.reasoning_text.delta", "delta": "a"},
+            {"index": 0, "reasoning_content": "a"},
+        ),
+        (
             {
                 "type": "content_block_delta",
                 "index": 1,
@@ -86,6 +90,59 @@ def test_increments_of_every_route_are_in_the_snapshot(
     assert event["choices"] == [expected]
     assert (event["offset"], event["truncated"]) == (9, False)
     assert digest.cut == b":\n"
+
+
+def chat_call(**values: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"tool_calls": [values]}}]}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [
+            chat_call(
+                index=0,
+                id="a",
+                type="function",
+                function={"name": "f", "arguments": ""},
+            ),
+            chat_call(index=0, function={"arguments": '{"x"'}),
+            chat_call(index=0, function={"arguments": ":1}"}),
+        ],
+        [
+            {
+                "type": "content_block_start",
+                "index": 1,
+                "content_block": {"type": "tool_use", "id": "a", "name": "f"},
+            },
+            {
+                "type": "content_block_delta",
+                "index": 1,
+                "delta": {"type": "input_json_delta", "partial_json": '{"x":1}'},
+            },
+        ],
+        [
+            {
+                "type": "response.output_item.added",
+                "output_index": 2,
+                "item": {"type": "function_call", "call_id": "a", "name": "f"},
+            },
+            {
+                "type": "response.function_call_arguments.delta",
+                "output_index": 2,
+                "delta": '{"x":1}',
+            },
+        ],
+    ],
+)
+def test_calls_of_every_route_are_in_the_snapshot(events: list[dict[str, Any]]) -> None:
+    digest = Digest(100)
+    for each in events:
+        digest.take(sse.data_event(each))
+    event = json.loads(digest.event(9).split(b"data: ")[1].split(b"\nid: ")[0])
+    function = {"name": "f", "arguments": '{"x":1}'}
+    call = {"index": 0, "id": "a", "type": "function", "function": function}
+    assert event["choices"] == [{"index": 0, "tool_calls": [call]}]
 
 
 def test_events_that_add_no_text_change_nothing() -> None:
