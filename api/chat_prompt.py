@@ -70,10 +70,16 @@ class ChatPrompts:
             text = text.removesuffix(self._eos)
         return text + (conversation.prefill or "")
 
+    def template_of(self, conversation: Conversation) -> ChatTemplate | None:
+        """Return the template that renders a conversation; None: a built-in one."""
+        if self._is_legacy:
+            return None
+        source = self.tool_use_source if conversation.tools else None
+        return _compiled(source or self.source, self._bos, self._eos)
+
     def _render_jinja(self, conversation: Conversation) -> str:
-        has_variant = conversation.tools and self.tool_use_source
-        source = self.tool_use_source if has_variant else None
-        template = self._template(source or self.source)
+        template = self.template_of(conversation)
+        assert template is not None
         messages = normalise_messages(
             conversation.messages, _capabilities(template.source)
         )
@@ -97,9 +103,6 @@ class ChatPrompts:
         except TemplateError:
             # As llama-server: a template the renderer does not know becomes ChatML.
             return self._engine.render_legacy(_CHATML_NAME, messages, **ends)
-
-    def _template(self, source: str) -> ChatTemplate:
-        return _compiled(source, self._bos, self._eos)
 
 
 def _is_builtin_name(template: str | None) -> bool:

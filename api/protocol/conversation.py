@@ -6,12 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.protocol.chat_tools import ToolUse, read_tool_use
 from api.protocol.fields import Body, boolean, json_type, text, whole_number
 from api.protocol.invalid import InvalidRequest, NotSupported
 
-__all__ = ("ChatDefaults", "Conversation", "read_conversation", "read_logprobs")
+__all__ = (
+    "REASONING_FORMATS",
+    "ChatDefaults",
+    "Conversation",
+    "read_conversation",
+    "read_logprobs",
+    "without_reading",
+)
 
 Message = dict[str, Any]
+
+REASONING_FORMATS = ("none", "auto", "deepseek", "deepseek-legacy")
+"""``none``: thinking stays in the content. ``auto``, ``deepseek``: it goes to
+``reasoning_content``. ``deepseek-legacy``: both."""
+
+_READING = ("reasoning_format", "parse_tool_calls")
+"""Fields that say how a chat's answer is read, unknown to the completion routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +37,10 @@ class ChatDefaults:
     prefill_assistant: bool = True
     """Continue a last message of the assistant instead of answering it."""
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    reasoning_format: str = "auto"
+    """One of `REASONING_FORMATS`."""
+    skip_parsing: bool = False
+    """Answers are content, whatever they say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +49,21 @@ class Conversation:
 
     messages: list[Message]
     """As in the request, without the one to continue."""
-    tools: list[Message] | None = None
+    tool_use: ToolUse = field(default_factory=ToolUse)
     add_generation_prompt: bool = True
     prefill: str | None = None
     """Text the assistant's answer must begin with; None: a new answer."""
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Variables of the template."""
+    reasoning_format: str = "auto"
+    """One of `REASONING_FORMATS`."""
+    skip_parsing: bool = False
+    """The answer is content, whatever it says."""
+
+    @property
+    def tools(self) -> list[Message] | None:
+        """The tools, in chat's form; None: there are none."""
+        return list(self.tool_use.tools) or None
 
 
 def read_conversation(
@@ -51,7 +79,9 @@ def read_conversation(
     Raises:
         InvalidRequest: Worded as llama-server words it where it has a word for it.
     """
-    tools = _tools(body, defaults)
+    tool_use = read_tool_use(body)
+    _check_jinja(tool_use, defaults)
+    reasoning_format = _reasoning_format(body, defaults)
     messages = _messages(body, may_be_empty)
     add_generation_prompt = boolean(body, "add_generation_prompt", True)
     prefill = None
@@ -67,11 +97,18 @@ def read_conversation(
         add_generation_prompt = True
     return Conversation(
         messages=messages,
-        tools=tools,
+        tool_use=tool_use,
         add_generation_prompt=add_generation_prompt,
         prefill=prefill,
         template_kwargs=_template_kwargs(body, defaults.template_kwargs),
+        reasoning_format=reasoning_format,
+        skip_parsing=defaults.skip_parsing,
     )
+
+
+def without_reading(body: Body) -> dict[str, Any]:
+    """Return a chat request without what says how its answer is read."""
+    return {name: value for name, value in body.items() if name not in _READING}
 
 
 def read_logprobs(body: Body) -> tuple[dict[str, Any], int | None]:
@@ -169,52 +206,28 @@ def _part_text(part: object, where: str) -> str:
     return value
 
 
-# -- tools and template variables ----------------------------------------------------
+# -- what shapes prompt and reply ---------------------------------------------------
 
 
-def _tools(body: Body, defaults: ChatDefaults) -> list[Message] | None:
-    tools = body.get("tools")
-    if tools is not None and not isinstance(tools, list):
-        raise InvalidRequest(
-            f"Failed to parse tools: expected an array, got {json_type(tools)}", "tools"
+def _check_jinja(tool_use: ToolUse, defaults: ChatDefaults) -> None:
+    if tool_use.choice.mode == "required" or tool_use.choice.names:
+        raise NotSupported("tool_choice", "calls are not forced")
+    if defaults.jinja:
+        return
+    if tool_use.tools:
+        raise InvalidRequest("tools param requires --jinja flag", "tools")
+    if tool_use.choice.mode != "auto":
+        raise InvalidRequest("tool_choice param requires --jinja flag", "tool_choice")
+
+
+def _reasoning_format(body: Body, defaults: ChatDefaults) -> str:
+    value = text(body, "reasoning_format", defaults.reasoning_format)
+    if value not in REASONING_FORMATS:
+        raise InvalidRequest.field(
+            "reasoning_format",
+            f"Value must be one of {', '.join(REASONING_FORMATS)}",
         )
-    for index, tool in enumerate(tools or ()):
-        _check_tool(tool, index)
-    choice = _tool_choice(body.get("tool_choice"))
-    if not defaults.jinja:
-        if tools:
-            raise InvalidRequest("tools param requires --jinja flag", "tools")
-        if choice != "auto":
-            raise InvalidRequest(
-                "tool_choice param requires --jinja flag", "tool_choice"
-            )
-    return tools or None
-
-
-def _tool_choice(value: Any) -> str:
-    if value in (None, "auto", "none"):
-        return value or "auto"
-    if value == "required" or isinstance(value, dict):
-        raise NotSupported(
-            "tool_choice", 'only "auto" and "none"; calls are not forced'
-        )
-    shown = value if isinstance(value, str) else json_type(value)
-    raise InvalidRequest(f"Invalid tool_choice: {shown[:64]}", "tool_choice")
-
-
-def _check_tool(tool: object, index: int) -> None:
-    where = f"tools[{index}]"
-    if not isinstance(tool, dict):
-        raise InvalidRequest(f"Failed to parse tools: {where} is not an object", where)
-    if tool.get("type") != "function":
-        raise InvalidRequest(
-            f'Failed to parse tools: {where}.type must be "function"', f"{where}.type"
-        )
-    function = tool.get("function")
-    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        raise InvalidRequest(
-            f"Failed to parse tools: {where}.function needs a name", f"{where}.function"
-        )
+    return value
 
 
 def _template_kwargs(body: Body, defaults: Mapping[str, Any]) -> dict[str, Any]:

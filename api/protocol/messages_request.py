@@ -15,12 +15,14 @@ __all__ = ("read_message_conversation", "read_message_options")
 _MAX_TOKENS = Integer(("max_tokens",), 0)
 _ONE_ANSWER = Integer(("n_cmpl", "n"), 1, 1)
 _MAX_STOPS = 1024
+_CHOICES = {"auto": "auto", "any": "required", "tool": "required", "none": "none"}
+"""Anthropic's words for ``tool_choice``, and chat's."""
 _THINKING = {"enabled": True, "adaptive": True, "disabled": False}
 _CONSTRAINT = "this server has no constrained sampling"
 
 # Other names of max_tokens, and what replies of this protocol have no place for.
 _LEFT_OUT = (
-    *("n_predict", "max_completion_tokens"),
+    *("n_predict", "max_completion_tokens", "reasoning_format", "parse_tool_calls"),
     *("n_probs", "logprobs", "top_logprobs", "post_sampling_probs"),
     *("return_tokens", "timings_per_token", "response_fields", "stream_options"),
 )
@@ -36,12 +38,15 @@ def read_message_conversation(body: Body, defaults: ChatDefaults) -> Conversatio
     _refuse_unsupported(body)
     messages = chat_messages(body)
     _check_history(messages, defaults)
+    tools = _tools(body.get("tools"))
     chat = {
         "messages": messages,
-        "tools": _tools(body.get("tools")),
-        "tool_choice": _tool_choice(body.get("tool_choice")),
+        "tools": tools,
+        **_tool_choice(body.get("tool_choice"), tools),
         "chat_template_kwargs": _template_kwargs(body),
         "reasoning_effort": _effort(body.get("output_config")),
+        "reasoning_format": body.get("reasoning_format"),
+        "parse_tool_calls": body.get("parse_tool_calls"),
     }
     return read_conversation(chat, defaults, may_be_empty=True)
 
@@ -111,7 +116,11 @@ def _tools(tools: Any) -> list[dict[str, Any]] | None:
         return None
     if not isinstance(tools, list):
         raise wrong_type("tools", "an array", tools)
-    return [_function(tool, f"tools.{index}") for index, tool in enumerate(tools)]
+    functions = [_function(tool, f"tools.{index}") for index, tool in enumerate(tools)]
+    names = [each["function"]["name"] for each in functions]
+    if len(set(names)) < len(names):
+        raise InvalidRequest("tools: Tool names must be unique.", "tools")
+    return functions
 
 
 def _function(tool: Any, where: str) -> dict[str, Any]:
@@ -137,23 +146,45 @@ def _description(tool: Mapping[str, Any], where: str) -> str:
     return value or ""
 
 
-def _tool_choice(value: Any) -> str | None:
+def _tool_choice(value: Any, tools: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """Return chat's fields for it."""
     if value is None:
-        return None
+        return {}
     if not isinstance(value, dict):
         raise wrong_type("tool_choice", "an object", value)
     kind = value.get("type")
-    if kind in ("any", "tool"):
-        raise NotSupported(
-            "tool_choice",
-            f"type '{kind}'; only 'auto' and 'none': calls are not forced",
-        )
-    if kind not in ("auto", "none"):
+    if not isinstance(kind, str) or kind not in _CHOICES:
         raise InvalidRequest(
             "tool_choice.type: Input should be 'auto', 'any', 'tool' or 'none'",
             "tool_choice.type",
         )
-    return str(kind)
+    is_single = value.get("disable_parallel_tool_use")
+    if is_single is not None and not isinstance(is_single, bool):
+        where = "tool_choice.disable_parallel_tool_use"
+        raise wrong_type(where, "a boolean", is_single)
+    names = [tool["function"]["name"] for tool in tools or ()]
+    choice: Any = _CHOICES[kind]
+    if kind == "tool":
+        choice = {"type": "function", "function": {"name": _named(value, names)}}
+    elif kind == "any" and not names:
+        raise InvalidRequest(
+            "tool_choice: a call is required, but there are no 'tools'", "tool_choice"
+        )
+    return {"tool_choice": choice, "parallel_tool_calls": not is_single}
+
+
+def _named(choice: Mapping[str, Any], names: list[str]) -> str:
+    name = choice.get("name")
+    if name is None:
+        raise required("tool_choice.name")
+    if not isinstance(name, str):
+        raise wrong_type("tool_choice.name", "a string", name)
+    if name not in names:
+        raise InvalidRequest(
+            f"tool_choice.name: Tool '{name[:64]}' not found in provided tools",
+            "tool_choice.name",
+        )
+    return name
 
 
 def _template_kwargs(body: Body) -> Any:

@@ -291,10 +291,10 @@ def _refuse_reasoning(body: Body) -> None:
     if boolean(body, "reasoning_control", False):
         raise NotSupported("reasoning_control", "thinking cannot be ended from outside")
     if boolean(body, "parse_tool_calls", False):
-        raise NotSupported("parse_tool_calls", "tool calls are returned as text")
+        raise NotSupported("parse_tool_calls", "only on the routes of chats")
     name = body.get("reasoning_format")
     if name in (None, "none", "auto"):
         return
     if name in ("deepseek", "deepseek-legacy"):
-        raise NotSupported("reasoning_format", "thinking is returned as content")
+        raise NotSupported("reasoning_format", "only on the routes of chats")
     raise InvalidRequest.field("reasoning_format", "Unknown reasoning format")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.protocol.conversation import without_reading
 from api.protocol.fields import Body, Integer, boolean, json_type, strings, text
 from api.protocol.invalid import InvalidRequest, NotSupported
 from api.protocol.responses_items import FindItem, Item, read_input
@@ -32,6 +33,9 @@ _INCLUDABLE = (
 
 _CHAT_FIELDS = (
     "tool_choice",
+    "parallel_tool_calls",
+    "parse_tool_calls",
+    "reasoning_format",
     "chat_template_kwargs",
     "add_generation_prompt",
     "continue_final_message",
@@ -229,7 +233,7 @@ def _option_fields(
     body: Body, n_output: int | None, n_top: int | None
 ) -> dict[str, Any]:
     # Chat's switch for logprobs, where the native fields have a number.
-    options = {k: v for k, v in body.items() if k != "logprobs"}
+    options = without_reading({k: v for k, v in body.items() if k != "logprobs"})
     if n_output is not None:
         for name in _LENGTHS:
             options.pop(name, None)

@@ -10,7 +10,11 @@ import falcon
 
 from api.errors import ContextLengthExceeded
 from api.protocol.chat import ChatStream, chat_reply
-from api.protocol.conversation import read_conversation, read_logprobs
+from api.protocol.conversation import (
+    read_conversation,
+    read_logprobs,
+    without_reading,
+)
 from api.protocol.echo import Echo
 from api.protocol.fields import boolean
 from api.protocol.native import NativeStream, native_reply
@@ -57,7 +61,7 @@ class ChatCompletion(Generating):
         conversation = read_conversation(body, context.chat_defaults)
         # Parameters first: they are cheap to refuse, a template is not cheap to render.
         is_echoed = boolean(body, "echo", False)
-        facts = self._facts(body, (), n_top_shown=n_top)
+        facts = self._facts(without_reading(body), (), n_top_shown=n_top)
         text = context.prompts.render(conversation)
         prompt = tuple(with_bos(text, context.prompt_vocab))
         echo = (Echo(conversation.prefill or ""),) if is_echoed else ()

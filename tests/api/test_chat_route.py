@@ -228,7 +228,7 @@ def test_malformed_messages_are_400(api, messages):
     "extra",
     [
         {"tools": [TOOL], "tool_choice": "required"},
-        {"tools": [TOOL], "tool_choice": {"type": "function", "function": {}}},
+        {"tools": [TOOL], "tool_choice": {"type": "function", "name": "f"}},
         {"response_format": {"type": "json_schema", "json_schema": {}}},
         {"grammar": "root ::= x"},
     ],

@@ -27,8 +27,8 @@ def read(body, **defaults):
         ({"tools": [{"type": "web"}]}, 'tools\\[0\\].type must be "function"'),
         ({"tools": [{"type": "function"}]}, "function needs a name"),
         ({"tool_choice": "maybe"}, "Invalid tool_choice: maybe"),
-        ({"tool_choice": "required"}, "not supported yet: tool_choice"),
-        ({"tool_choice": {"type": "function"}}, "not supported yet: tool_choice"),
+        ({"tool_choice": "required"}, "a call is required, but there are no 'tools'"),
+        ({"tool_choice": {"type": "function"}}, "the function needs a name"),
         ({"chat_template_kwargs": []}, "Field 'chat_template_kwargs'"),
         (
             {"chat_template_kwargs": {"enable_thinking": "false"}},
