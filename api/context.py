@@ -13,6 +13,7 @@ from api.prompt_vocab import BoundedVocab
 from api.protocol.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
 from api.responses.store import ResponseStore, StoreLimits
+from api.streams.owners import owner_digest
 from api.streams.sessions import StreamSessions
 from api.traffic import Traffic
 
@@ -62,10 +63,19 @@ class ServingContext:
             )
         )
         self.streams = streams or StreamSessions(settings.stream_limits)
+        self._owners = [owner_digest(key) for key in settings.api_keys]
         self.routes: Sequence[tuple[type[Any], Sequence[str]]] = ()
         """Every resource and its paths; the application sets it."""
         self._prompts: ChatPrompts | None = None
         self._lock = threading.Lock()
+
+    def owner_of(self, key_index: int | None) -> str | None:
+        """Return whose streams a request sees; None: the server asks for no key.
+
+        Unlike the number of its key it is the same on other servers, and after keys
+        were added and the server was started again.
+        """
+        return None if key_index is None else self._owners[key_index]
 
     @property
     def aliases(self) -> list[str]:

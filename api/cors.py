@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ("CorsPolicy",)
 
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
-_EXPOSED = "X-Request-Id, Request-Id, Retry-After"
+_EXPOSED = "X-Request-Id, Request-Id, Retry-After, X-Conversation-Id"
 _PREFLIGHT_AGE_S = "600"
 
 

@@ -43,4 +43,6 @@ class Resource:
         self._context = context
 
     def _read_json(self, req: falcon.Request) -> dict[str, Any]:
-        return read_json(req, self._context.settings.max_body_bytes)
+        body = read_json(req, self._context.settings.max_body_bytes)
+        req.context.body = body
+        return body

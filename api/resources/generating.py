@@ -18,7 +18,7 @@ from api.protocol.prompt import detokenize
 from api.protocol.reply import Choice, ReplyFacts, unique_id
 from api.protocol.stream_format import StreamFormat
 from api.resources.base import Resource, send_events, send_json
-from api.resources.resumable import answer_from, resumable
+from api.resources.resumable import answer_from, attaching, resumable
 from api.streams.client import Client
 from api.streams.event_stream import EventStream
 from api.streams.reader import Reader, collect, wait_started
@@ -72,10 +72,21 @@ class Generating(Resource):
         shape: Shape,
     ) -> None:
         client = Client(req.env)
+        with attaching(resp, client):
+            self._start(req, resp, facts, shape, client)
+
+    def _start(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        facts: ReplyFacts,
+        shape: Shape,
+        client: Client,
+    ) -> None:
         requests = facts.options.requests(list(facts.prompts))
         _check_count(len(requests), self._context.engine.request_limit)
         is_stream = facts.options.stream
-        with resumable(self._context, req, is_stream=is_stream) as session:
+        with resumable(self._context, req, resp, is_stream=is_stream) as session:
             generations = self._context.key_limit.submit(
                 req.context.key_index, requests, self._context.engine.submit_many
             )

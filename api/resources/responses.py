@@ -17,7 +17,7 @@ from api.protocol.responses_request import ResponsesRequest, read_responses_requ
 from api.resources.base import send_events, send_json
 from api.resources.generating import Generating
 from api.resources.responses_prompt import prompt_of, responses_errors
-from api.resources.resumable import answer_from, resumable
+from api.resources.resumable import answer_from, attaching, has_claim, resumable
 from api.responses.run import Events, ResponseRun
 from api.responses.store import StoredResponse, Turn
 from api.responses.stream import ResponseStream, error_event
@@ -68,10 +68,13 @@ class CreateResponse(_Asking):
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer a conversation, at once or in background."""
-        with responses_errors():
-            self._answer(req, resp)
+        client = Client(req.env)
+        with responses_errors(), attaching(resp, client):
+            self._answer(req, resp, client)
 
-    def _answer(self, req: falcon.Request, resp: falcon.Response) -> None:
+    def _answer(
+        self, req: falcon.Request, resp: falcon.Response, client: Client
+    ) -> None:
         owner = req.context.key_index
         body = self._read_json(req)
         # Parameters first: they are cheap to refuse, a template is not cheap to render.
@@ -82,12 +85,11 @@ class CreateResponse(_Asking):
         is_kept = self._may_keep(request, turn)
         prompt = prompt_of(self._context, request, turn.context())
         facts = replace(facts, prompts=(prompt,))
-        client = Client(req.env)
         is_stream = facts.options.stream
         # In background only a stream is more than what can be fetched by its id.
-        is_resumable = is_stream or not request.is_background
+        is_resumable = is_stream or not request.is_background or has_claim(req)
         with resumable(
-            self._context, req if is_resumable else None, is_stream=is_stream
+            self._context, req if is_resumable else None, resp, is_stream=is_stream
         ) as session:
             generation = self._submit(owner, facts)
             client.watch([generation])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import falcon
 
@@ -11,14 +12,27 @@ from api import sse
 from api.context import ServingContext
 from api.errors import JSON_TYPE, ClientGone
 from api.protocol.invalid import InvalidRequest
+from api.protocol.reply import unique_id
 from api.resources.base import send_events
+from api.streams.claims import claim_of
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.log_body import LogBody
 from api.streams.session import Production, Session
+from api.streams.stores.reading import ReadableLog
+from api.streams.stores.store import Claim, Claimed
 
-__all__ = ("answer_from", "conversation_of", "resumable")
+__all__ = (
+    "CONVERSATION_HEADER",
+    "answer_from",
+    "attaching",
+    "conversation_of",
+    "has_claim",
+    "resumable",
+    "send_whole_log",
+)
 
-_HEADER = "X-Conversation-Id"
+CONVERSATION_HEADER = "X-Conversation-Id"
+_CLAIM_HEADER = "Idempotency-Key"
 _LONGEST_ID = 1024
 
 
@@ -28,47 +42,100 @@ def conversation_of(req: falcon.Request) -> str | None:
     Raises:
         InvalidRequest: It is too long.
     """
-    value = req.get_header(_HEADER)
-    if not value:
-        return None
-    if len(value) > _LONGEST_ID:
-        raise InvalidRequest(
-            f"{_HEADER} has {len(value)} characters; the limit is {_LONGEST_ID}",
-            _HEADER,
-        )
+    value = _header(req, CONVERSATION_HEADER)
     # WSGI hands header bytes over as latin-1; in a path and a query they are UTF-8.
     try:
-        return value.encode("latin-1").decode()
+        return value.encode("latin-1").decode() if value else None
     except UnicodeError:
         return value
 
 
+def has_claim(req: falcon.Request) -> bool:
+    """Whether the request may be sent again without being done twice."""
+    return bool(req.get_header(_CLAIM_HEADER))
+
+
+def _header(req: falcon.Request, name: str) -> str | None:
+    value = req.get_header(name)
+    if value and len(value) > _LONGEST_ID:
+        raise InvalidRequest(
+            f"{name} has {len(value)} characters; the limit is {_LONGEST_ID}", name
+        )
+    return value or None
+
+
+def _claim(req: falcon.Request, body: dict[str, Any]) -> Claim | None:
+    key = _header(req, _CLAIM_HEADER)
+    return None if key is None else claim_of(key, req.path, body)
+
+
 @contextmanager
 def resumable(
-    context: ServingContext, req: falcon.Request | None, *, is_stream: bool
+    context: ServingContext,
+    req: falcon.Request | None,
+    resp: falcon.Response,
+    *,
+    is_stream: bool,
 ) -> Iterator[Session | None]:
-    """Open the session of a request that names its conversation, unless it is None.
+    """Open the session of a request that is to go on without its connection.
 
-    Whatever is raised before the session runs forgets it again.
+    One that names its conversation, or has an idempotency key; no session for others,
+    or when it is None. Whatever is raised before the session runs forgets it again.
 
     Raises:
         KeyBusy: The API key has too many.
+        Claimed: The request was sent before; see `attaching`.
+        ClaimConflict: Another request had its idempotency key.
     """
-    conversation_id = None if req is None else conversation_of(req)
-    if req is None or conversation_id is None:
-        yield None
-        return
-    content_type = sse.CONTENT_TYPE if is_stream else JSON_TYPE
-    session = context.streams.open(
-        req.context.key_index, conversation_id, content_type, whole=not is_stream
-    )
+    session = None if req is None else _open(context, req, resp, is_stream)
     try:
         yield session
     except BaseException as error:
-        if not session.is_running:
+        if session is not None and not session.is_running:
             failure = error if isinstance(error, Exception) else ClientGone()
             context.streams.give_up(session, failure)
         raise
+
+
+def _open(
+    context: ServingContext, req: falcon.Request, resp: falcon.Response, is_stream: bool
+) -> Session | None:
+    conversation_id = conversation_of(req)
+    claim = _claim(req, req.context.body)
+    if conversation_id is None and claim is None:
+        return None
+    if conversation_id is None:
+        conversation_id = unique_id("stream_")
+    session = context.streams.open(
+        context.owner_of(req.context.key_index),
+        conversation_id,
+        sse.CONTENT_TYPE if is_stream else JSON_TYPE,
+        whole=not is_stream,
+        claim=claim,
+    )
+    _name(resp, conversation_id)
+    return session
+
+
+def _name(resp: falcon.Response, conversation_id: str) -> None:
+    """Tell where the answer can be read again."""
+    resp.set_header(
+        CONVERSATION_HEADER,
+        conversation_id.encode("utf-8", "replace").decode("latin-1"),
+    )
+
+
+@contextmanager
+def attaching(resp: falcon.Response, client: Client) -> Iterator[None]:
+    """Answer a request that was sent before from what the first one fills."""
+    try:
+        yield
+    except Claimed as claimed:
+        _name(resp, claimed.conversation_id)
+        if claimed.log.keeps_errors:
+            send_whole_log(resp, claimed.log, client)
+        else:
+            _send_events_of(resp, claimed.log, client)
 
 
 def answer_from(
@@ -83,20 +150,35 @@ def answer_from(
     """
     client.watch(production.generations)
     session.start(production)
-    if production.error_event is None:
-        _answer_whole(resp, session, client)
-        return
-    log = session.log
+    try:
+        if production.error_event is None:
+            send_whole_log(resp, session.log, client)
+        else:
+            _send_events_of(resp, session.log, client)
+    except ClientGone:
+        raise
+    except Exception as error:
+        raise session.why() or error from error
+
+
+def _send_events_of(resp: falcon.Response, log: ReadableLog, client: Client) -> None:
     while not log.wait_begun(WAIT_SLICE_S):
         if client.is_gone():
             raise ClientGone
     if not log.is_begun:
-        raise session.why() or ClientGone()
+        raise log.error or ClientGone()
     send_events(resp, LogBody(log, client))
 
 
-def _answer_whole(resp: falcon.Response, session: Session, client: Client) -> None:
-    log = session.log
+def send_whole_log(
+    resp: falcon.Response, log: ReadableLog, client: Client, offset: int = 0
+) -> int:
+    """Answer with a body that is no stream, when it is there; return its length.
+
+    Raises:
+        ClientGone: The client left meanwhile.
+        LlamaError: It failed.
+    """
     log.attach()
     try:
         while not log.wait_done(WAIT_SLICE_S):
@@ -104,8 +186,8 @@ def _answer_whole(resp: falcon.Response, session: Session, client: Client) -> No
                 raise ClientGone
     finally:
         log.detach()
-    failure = session.why()
-    if failure is not None:
-        raise failure
+    if log.error is not None:
+        raise log.error
     resp.content_type = log.content_type
-    resp.data = log.read_all()
+    resp.data = data = log.read_all()[offset:]
+    return len(data)

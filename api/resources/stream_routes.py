@@ -6,13 +6,13 @@ from typing import Any
 
 import falcon
 
-from api.errors import ClientGone
 from api.protocol.invalid import InvalidRequest
 from api.resources.base import Resource, send_events, send_json
-from api.streams.client import WAIT_SLICE_S, Client
-from api.streams.log import StreamLog
+from api.resources.resumable import send_whole_log
+from api.streams.client import Client
 from api.streams.log_body import LogBody
 from api.streams.ring import OffsetLost
+from api.streams.stores.reading import ReadableLog
 
 __all__ = ("Stream", "StreamLookup")
 
@@ -63,12 +63,15 @@ class Stream(Resource):
     ) -> None:
         """End a conversation's generation and forget its stream, if there is one."""
         conversation_id = _id(req, conversation_id)
-        self._context.streams.stop(req.context.key_index, conversation_id)
+        self._context.streams.stop(self._owner(req), conversation_id)
         resp.status = falcon.HTTP_204
 
-    def _find(self, req: falcon.Request, conversation_id: str) -> StreamLog:
+    def _owner(self, req: falcon.Request) -> str | None:
+        return self._context.owner_of(req.context.key_index)
+
+    def _find(self, req: falcon.Request, conversation_id: str) -> ReadableLog:
         conversation_id = _id(req, conversation_id)
-        log = self._context.streams.find(req.context.key_index, conversation_id)
+        log = self._context.streams.find(self._owner(req), conversation_id)
         if log is None:
             raise InvalidRequest(
                 "Stream not found or expired", status=404, kind="not_found_error"
@@ -76,25 +79,17 @@ class Stream(Resource):
         return log
 
     def _send_whole(
-        self, req: falcon.Request, resp: falcon.Response, log: StreamLog, offset: int
+        self, req: falcon.Request, resp: falcon.Response, log: ReadableLog, offset: int
     ) -> None:
         """Answer with a body that was no stream, when it is there."""
-        client = Client(req.env)
-        streams, data = self._context.streams, b""
+        streams, n_sent = self._context.streams, 0
         streams.follow()
-        log.attach()
         try:
-            while not log.wait_done(WAIT_SLICE_S):
-                if client.is_gone():
-                    raise ClientGone
-            if log.error is not None:
-                raise log.error
-            data = log.read_all()[offset:]
+            n_sent = send_whole_log(resp, log, Client(req.env), offset)
         finally:
-            log.detach()
-            streams.unfollow(len(data))
-        resp.content_type = log.content_type
-        resp.data = data
+            streams.unfollow(n_sent)
+        digest = log.crc
+        resp.set_header("Repr-CRC32", f"{digest:08x}")
 
 
 class StreamLookup(Resource):
@@ -108,17 +103,20 @@ class StreamLookup(Resource):
         if ids is not None and not isinstance(ids, list):
             raise InvalidRequest.field("conversation_ids", "Type must be array")
         wanted = [each for each in ids or () if isinstance(each, str) and each]
-        found = self._context.streams.lookup(req.context.key_index, wanted)
+        owner = self._context.owner_of(req.context.key_index)
+        found = self._context.streams.lookup(owner, wanted)
         send_json(resp, [_status(id, log) for id, log in found])
 
 
-def _status(conversation_id: str, log: StreamLog) -> dict[str, Any]:
+def _status(conversation_id: str, log: ReadableLog) -> dict[str, Any]:
     return {
         "conversation_id": conversation_id,
         "is_done": log.is_done,
         "total_bytes": log.n_total,
         "started_at": log.started_at,
         "completed_at": log.completed_at,
+        "total_events": log.n_events,
+        "crc32": f"{log.crc:08x}",
     }
 
 

@@ -28,7 +28,7 @@ _MOST_INSTANCES = 128
 _FORMAT = "@requestFormat"
 _LEFT_OUT = (
     *("HTTP_TRANSFER_ENCODING", "HTTP_CONTENT_ENCODING", "HTTP_EXPECT"),
-    "HTTP_X_CONVERSATION_ID",
+    *("HTTP_X_CONVERSATION_ID", "HTTP_IDEMPOTENCY_KEY"),
 )
 """Headers of the whole: of the body that carries all instances, and one name for many
 generations, which would replace each other."""

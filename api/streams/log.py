@@ -4,33 +4,57 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from api import sse
 from api.streams.digest import Digest
 from api.streams.event_ids import with_ids
+from api.streams.journal import Journal, NoJournal
 from api.streams.ring import ByteRing
+from api.streams.tally import Tally
 
-__all__ = ("StreamLog",)
+__all__ = ("LogImage", "StreamLog")
 
 _READ_LIMIT = 1 << 16
 """Bytes that one read returns at most: what a slow reader has in its hands."""
+_SILENCE_S = 1.0
+"""Between two comments that tell how far a prompt is."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogImage:
+    """All bytes that a log holds, and what is left of those before. A value."""
+
+    first: int
+    held: bytes
+    digest: dict[str, Any]
+    n_bytes: int
+    n_events: int
+    crc: int
 
 
 class StreamLog:
     """What one generation has sent so far, and whether more will come. Any thread.
 
     Readers keep their own offsets, so a slow one never slows another, nor the writer.
-    Guarded by one condition: the bytes, the readers, how it ended.
+    What a journal has not taken yet no reader sees. Guarded by one condition: the
+    bytes, the readers, how it ended; by another lock: whose turn it is to write.
     """
 
-    def __init__(self, capacity: int | None, content_type: str) -> None:
+    def __init__(
+        self, capacity: int | None, content_type: str, journal: Journal | None = None
+    ) -> None:
         """Create an empty log.
 
         Args:
             capacity: Bytes to hold, the newest; None: all.
             content_type: Of its bytes.
+            journal: Where it is written down, too.
         """
         self.content_type = content_type
+        self.journal: Journal = journal or NoJournal()
         self.started_at = int(time.time())
         """Unix time."""
         self.completed_at = 0
@@ -45,46 +69,66 @@ class StreamLog:
         self.n_readers = 0
         self.keeps_errors = capacity is None
         """Whether a failure before the begin is what it was made for, too."""
+        self.tell_progress: Callable[[], str] = str
+        """Says how far the generation is before its first event."""
+        self._capacity = capacity
         self._ring = ByteRing(capacity)
         self._digest = Digest(capacity or 0)
+        self._tally = Tally()
         self._done_at = 0.0
         self._left_at = time.monotonic()
+        self._greeted_at = 0.0
         self._changed = threading.Condition(threading.Lock())
+        self._writing = threading.RLock()
 
     # -- the writer -------------------------------------------------------------------
 
     def begin(self) -> None:
         """Say that the generation began."""
-        with self._changed:
-            self.is_begun = True
-            self._changed.notify_all()
+        with self._writing:
+            self.journal.begin()
+            with self._changed:
+                self.is_begun = True
+                self._changed.notify_all()
 
     def append_events(self, events: bytes) -> None:
         """Take in whole events, each with an id; nothing after the end."""
-        with self._changed:
-            self._append(with_ids(events, self._ring.end))
+        with self._writing:
+            self.append(with_ids(events, self._ring.end))
 
     def append(self, data: bytes) -> None:
         """Take in bytes as they are; nothing after the end."""
-        with self._changed:
-            self._append(data)
+        with self._writing:
+            if data and not self.is_done:
+                self.journal.append(data)
+                self._take_in(data)
+                self.journal.after(self)
 
     def finish(self, error: Exception | None = None) -> None:
         """Let every reader come to an end; only the first call counts."""
-        with self._changed:
+        with self._writing:
             if self.is_done:
                 return
-            self.is_done = True
-            self.error = error
-            self.completed_at = int(time.time())
-            self._done_at = time.monotonic()
-            self._changed.notify_all()
+            if not self.keeps_errors:
+                self.append(self._tally.end_line())
+            self._end(error, int(time.time()))
+            self.journal.finish(self)
 
     def greet(self) -> None:
-        """Break the silence of a log that has nothing yet."""
-        with self._changed:
-            if not self._ring.end:
-                self._append(sse.PING)
+        """Break the silence of a log that has nothing yet.
+
+        What it has is read by all from the same offsets, so this is a comment: how far
+        the prompt is, at most once a second.
+        """
+        with self._writing:
+            now = time.monotonic()
+            if self._tally.n_events or now - self._greeted_at < _SILENCE_S:
+                return
+            self._greeted_at = now
+            progress = self.progress
+            line = f": {progress}\n".encode() if progress else sse.PING
+            if progress or not self._ring.end:
+                self.append(line)
 
     # -- readers ----------------------------------------------------------------------
 
@@ -92,6 +136,16 @@ class StreamLog:
     def n_total(self) -> int:
         """Bytes so far, those dropped included."""
         return self._ring.end
+
+    @property
+    def n_events(self) -> int:
+        """Events so far, those dropped included."""
+        return self._tally.n_events
+
+    @property
+    def crc(self) -> int:
+        """CRC-32 of all bytes so far."""
+        return self._tally.crc
 
     @property
     def n_held(self) -> int:
@@ -103,6 +157,11 @@ class StreamLog:
         """The offset of the oldest byte that is held."""
         with self._changed:
             return self._ring.first
+
+    @property
+    def progress(self) -> str:
+        """How far it is while nothing was generated, for people; empty: unknown."""
+        return "" if self._tally.n_events or self.is_done else self.tell_progress()
 
     def read(self, offset: int, timeout_s: float) -> tuple[bytes, bool]:
         """Return bytes from `offset` on, and whether nothing follows them.
@@ -155,6 +214,11 @@ class StreamLog:
             self.n_readers -= 1
             self._left_at = time.monotonic()
 
+    def touch(self) -> None:
+        """Say that somebody reads elsewhere."""
+        with self._changed:
+            self._left_at = time.monotonic()
+
     def unread_s(self, now: float) -> float:
         """Return for how long nobody has read at `now` (``time.monotonic``)."""
         with self._changed:
@@ -165,9 +229,50 @@ class StreamLog:
         with self._changed:
             return now - self._done_at if self.is_done else -1.0
 
-    def _append(self, data: bytes) -> None:
-        if data and not self.is_done:
+    # -- journals ---------------------------------------------------------------------
+
+    def image(self) -> LogImage:
+        """Return everything that is in memory."""
+        with self._changed:
+            tally = self._tally
+            return LogImage(
+                self._ring.first,
+                self._ring.read(self._ring.first, len(self._ring)),
+                self._digest.state(),
+                tally.n_bytes,
+                tally.n_events,
+                tally.crc,
+            )
+
+    def restore(self, image: LogImage) -> None:
+        """Be what `image` was made of; what it holds is appended afterwards."""
+        with self._changed:
+            self._ring = ByteRing(self._capacity, image.first)
+            self._digest = Digest.restored(self._capacity or 0, image.digest)
+            self._ring.append(image.held)
+            self._tally = Tally(image.n_bytes, image.n_events, image.crc)
+
+    def restore_end(self, error: Exception | None, completed_at: int) -> None:
+        """Be ended as long as it was when somebody wrote that down."""
+        with self._changed:
+            self._end_now(error, completed_at)
+            self._done_at -= max(0.0, time.time() - completed_at)
+
+    def _take_in(self, data: bytes) -> None:
+        with self._changed:
+            self._tally.add(data)
             dropped = self._ring.append(data)
             if dropped:
                 self._digest.take(dropped)
             self._changed.notify_all()
+
+    def _end(self, error: Exception | None, completed_at: int) -> None:
+        with self._changed:
+            self._end_now(error, completed_at)
+
+    def _end_now(self, error: Exception | None, completed_at: int) -> None:
+        self.is_done = True
+        self.error = error
+        self.completed_at = completed_at
+        self._done_at = time.monotonic()
+        self._changed.notify_all()

@@ -8,8 +8,8 @@ from api import sse
 from api.errors import describe
 from api.exchange import End
 from api.streams.client import WAIT_SLICE_S, Client
-from api.streams.log import StreamLog
 from api.streams.ring import OffsetLost
+from api.streams.stores.reading import ReadableLog
 
 __all__ = ("LogBody",)
 
@@ -27,7 +27,7 @@ class LogBody:
 
     def __init__(
         self,
-        log: StreamLog,
+        log: ReadableLog,
         client: Client,
         offset: int = 0,
         on_close: Callable[[int], object] = _nothing,

@@ -27,11 +27,16 @@ class ByteRing:
     0 ··· dropped ··· first ▓▓▓▓▓ held ▓▓▓▓▓ end ··· to come
     """
 
-    def __init__(self, capacity: int | None) -> None:
-        """Create an empty one that holds `capacity` bytes; None: all of them."""
+    def __init__(self, capacity: int | None, first: int = 0) -> None:
+        """Create an empty one.
+
+        Args:
+            capacity: Bytes to hold, the newest; None: all of them.
+            first: Bytes that were dropped before.
+        """
         self._capacity = capacity
         self._held = bytearray()
-        self.end = 0
+        self.end = first
         """Bytes appended so far."""
 
     @property

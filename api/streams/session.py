@@ -13,7 +13,7 @@ from api.protocol.invalid import InvalidRequest
 from api.streams.client import Client
 from api.streams.log import StreamLog
 from api.streams.reader import wait_started
-from api.streams.store import StreamKey
+from api.streams.stores.store import StreamKey
 from llamactypes.engine import Generation
 
 __all__ = ("Production", "Session", "StreamStopped")

@@ -10,11 +10,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from api.errors import GenerationCancelled, KeyBusy
+from api.streams.claims import same_request
 from api.streams.counts import StreamCounts
 from api.streams.limits import StreamLimits
 from api.streams.log import StreamLog
 from api.streams.session import Session, StreamStopped
-from api.streams.store import MemoryStore, StreamKey, StreamStore
+from api.streams.stores.memory import MemoryStore
+from api.streams.stores.reading import ReadableLog
+from api.streams.stores.store import (
+    Claim,
+    Claimed,
+    LogFacts,
+    StreamKey,
+    StreamStore,
+)
 
 __all__ = ("StreamSessions",)
 
@@ -38,48 +47,60 @@ class StreamSessions:
 
     def __init__(self, limits: StreamLimits, store: StreamStore | None = None) -> None:
         self.limits = limits
-        self._store = store or MemoryStore()
+        self.store: StreamStore = store or MemoryStore()
         self._live: dict[StreamKey, Session] = {}
         self._ending: set[Session] = set()
         """Replaced or deleted ones whose threads still run."""
         self._weights: dict[StreamLog, int] = {}
         """What ended logs count for."""
-        self._n_bytes: Counter[int | None] = Counter()
+        self._n_bytes: Counter[str | None] = Counter()
         """The sum of them, by owner."""
         self._n_followers = 0
         self._counts = StreamCounts()
         self._sweeper: threading.Thread | None = None
         self._closed: str | None = None
         self._changed = threading.Condition(threading.Lock())
+        with self._changed:
+            self._take_over()
 
     # -- the client that asks ----------------------------------------------------------
 
     def open(
-        self, owner: int | None, conversation_id: str, content_type: str, whole: bool
+        self,
+        owner: str | None,
+        conversation_id: str,
+        content_type: str,
+        whole: bool,
+        claim: Claim | None = None,
     ) -> Session:
         """Return a new session; a live one of this conversation is ended.
 
         Args:
-            owner: Number of the API key.
+            owner: Who asks: a digest of the API key.
             conversation_id: As the client calls it.
             content_type: Of what will be read.
             whole: Whether it is one piece, of which nothing may be dropped.
+            claim: The request's idempotency key.
 
         Raises:
+            Claimed: The same request was sent before, with this key.
+            ClaimConflict: Another request was sent before, with this key.
             KeyBusy: The API key has too many.
             StreamStopped: The server is stopping.
         """
         key = StreamKey(owner, conversation_id)
+        capacity = None if whole else self.limits.ring_bytes
+        facts = LogFacts(key, capacity, content_type, claim)
         with self._changed:
             if self._closed is not None:
                 raise StreamStopped(self._closed)
+            self._check_claim(facts)
             self._check_room(key)
             replaced = self._live.pop(key, None)
             if replaced is not None:
                 self._ending.add(replaced)
-            capacity = None if whole else self.limits.ring_bytes
             self._drop(key)
-            log = self._store.create(key, capacity, content_type)
+            log = self.store.create(facts)
             session = self._live[key] = Session(key, log, self._on_end)
             self._counts.opened += 1
             self._look_after()
@@ -87,6 +108,11 @@ class StreamSessions:
             replaced.abort("another request took its place")
             # Its slot, and its place among the key's completions, shall be free.
             replaced.log.wait_done(_REPLACED_S)
+        try:
+            self.store.announce(log)
+        except BaseException:
+            self.give_up(session, GenerationCancelled("it is answered elsewhere"))
+            raise
         return session
 
     def give_up(self, session: Session, error: Exception) -> None:
@@ -97,29 +123,27 @@ class StreamSessions:
 
     # -- clients that come back --------------------------------------------------------
 
-    def find(self, owner: int | None, conversation_id: str) -> StreamLog | None:
+    def find(self, owner: str | None, conversation_id: str) -> ReadableLog | None:
         """Return the log of a conversation; None when there is none any more."""
-        key = StreamKey(owner, conversation_id)
-        with self._changed:
-            log = self._store.find(key)
-            return None if log is None or self._is_old(log) else log
+        log = self.store.find(StreamKey(owner, conversation_id))
+        if isinstance(log, StreamLog) and self._is_old(log):
+            return None
+        return log
 
     def lookup(
-        self, owner: int | None, ids: Iterable[str]
-    ) -> list[tuple[str, StreamLog]]:
+        self, owner: str | None, ids: Iterable[str]
+    ) -> list[tuple[str, ReadableLog]]:
         """Return the streams with these ids, or with one of them before a ``::``."""
         wanted = set(ids)
-        with self._changed:
-            return [
-                (key.conversation_id, log)
-                for key, log in self._store.entries()
-                if key.owner == owner
-                and not self._is_old(log)
-                and not wanted.isdisjoint(_names(key.conversation_id))
-            ]
+        found = self.store.lookup(owner, lambda id: not wanted.isdisjoint(_names(id)))
+        return [
+            (id, log)
+            for id, log in found
+            if not (isinstance(log, StreamLog) and self._is_old(log))
+        ]
 
-    def stop(self, owner: int | None, conversation_id: str) -> None:
-        """End a conversation's generation and forget its stream. Never blocks."""
+    def stop(self, owner: str | None, conversation_id: str) -> None:
+        """End a conversation's generation and forget its stream, wherever it is."""
         key = StreamKey(owner, conversation_id)
         with self._changed:
             self._drop(key)
@@ -128,6 +152,7 @@ class StreamSessions:
                 self._ending.add(session)
         if session is not None:
             session.abort("the conversation was stopped")
+        self.store.stop(key)
 
     def follow(self) -> None:
         """Count one more connection that follows a stream again.
@@ -206,9 +231,8 @@ class StreamSessions:
             log = session.log
             if log.error is not None and not log.is_begun and not log.keeps_errors:
                 self._drop(session.key, log)
-            elif self._store.find(session.key) is log:
-                self._weights[log] = log.n_held + _LOG_BYTES
-                self._n_bytes[session.key.owner] += self._weights[log]
+            elif self.store.local(session.key) is log:
+                self._weigh(session.key, log)
 
     # -- the sweeper -------------------------------------------------------------------
 
@@ -224,7 +248,7 @@ class StreamSessions:
             while self._closed is None:
                 self._forget_old()
                 orphans = self._orphans()
-                if not self._live and not self._store.entries():
+                if not self._live and not self.store.entries():
                     break
                 if orphans:
                     self._changed.release()
@@ -251,6 +275,27 @@ class StreamSessions:
 
     # -- helpers, with the lock held ---------------------------------------------------
 
+    def _take_over(self) -> None:
+        """Count what the store has from an earlier life of the server."""
+        for key, log in self.store.entries():
+            self._weigh(key, log)
+            self._look_after()
+
+    def _weigh(self, key: StreamKey, log: StreamLog) -> None:
+        self._weights[log] = log.n_held + _LOG_BYTES
+        self._n_bytes[key.owner] += self._weights[log]
+
+    def _check_claim(self, facts: LogFacts) -> None:
+        """Refuse to begin what is being answered already, in this process."""
+        if facts.claim is None:
+            return
+        earlier = self.store.find_claimed(facts.key.owner, facts.claim.key)
+        log = None if earlier is None else self.store.local(earlier.key)
+        if earlier is None or log is None or self._is_old(log):
+            return
+        same_request(earlier.claim, facts.claim)
+        raise Claimed(log, earlier.key.conversation_id)
+
     def _orphans(self) -> list[Session]:
         now, limit_s = time.monotonic(), self.limits.orphan_s
         return [
@@ -263,15 +308,15 @@ class StreamSessions:
         return log.done_s(time.monotonic()) >= self.limits.keep_s
 
     def _forget_old(self) -> None:
-        for key, log in self._store.entries():
+        for key, log in self.store.entries():
             if self._is_old(log):
                 self._drop(key, log)
 
     def _drop(self, key: StreamKey, log: StreamLog | None = None) -> None:
         """Forget what is kept for `key`, unless it is not `log`."""
-        kept = self._store.find(key)
+        kept = self.store.local(key)
         if kept is not None and log in (None, kept):
-            self._store.remove(key, kept)
+            self.store.remove(key, kept)
             self._n_bytes[key.owner] -= self._weights.pop(kept, 0)
 
     def _check_room(self, key: StreamKey) -> None:
@@ -299,7 +344,7 @@ class StreamSessions:
 
     def _n_bytes_with(self, key: StreamKey, live: int) -> int:
         """Return what the key's streams may come to with one more, `live` others."""
-        kept = self._store.find(key)
+        kept = self.store.local(key)
         replaced = 0 if kept is None else self._weights.get(kept, 0)
         rings = (live + 1) * (self.limits.ring_bytes + _LOG_BYTES)
         return self._n_bytes[key.owner] - replaced + rings

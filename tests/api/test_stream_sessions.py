@@ -54,14 +54,14 @@ class Piece:
         )
 
 
-def start(sessions: StreamSessions, id: str = "c", owner: int | None = None) -> Piece:
+def start(sessions: StreamSessions, id: str = "c", owner: str | None = None) -> Piece:
     piece = Piece()
     open_session(sessions, id, owner).start(piece.production)
     return piece
 
 
 def open_session(
-    sessions: StreamSessions, id: str = "c", owner: int | None = None
+    sessions: StreamSessions, id: str = "c", owner: str | None = None
 ) -> Session:
     return sessions.open(owner, id, KIND, whole=False)
 
@@ -122,12 +122,12 @@ def test_what_fails_before_it_begins_is_forgotten_and_tells_its_readers(
 
 
 def test_sessions_belong_to_the_key_that_made_them(sessions: StreamSessions) -> None:
-    mine = start(sessions, owner=0)
-    assert sessions.find(1, "c") is None
-    assert sessions.lookup(1, ["c"]) == []
-    sessions.stop(1, "c")
-    start(sessions, owner=1)
-    assert sessions.find(0, "c") is not None
+    mine = start(sessions, owner="0")
+    assert sessions.find("1", "c") is None
+    assert sessions.lookup("1", ["c"]) == []
+    sessions.stop("1", "c")
+    start(sessions, owner="1")
+    assert sessions.find("0", "c") is not None
     assert not mine.is_cancelled
 
 
@@ -142,15 +142,15 @@ def test_lookup_finds_ids_and_their_models_and_nothing_else(
 
 def test_a_key_may_have_so_many_live_sessions_and_each_end_makes_room() -> None:
     sessions = StreamSessions(StreamLimits(n_live=2))
-    first = start(sessions, "a", 0)
-    start(sessions, "b", 0)
-    start(sessions, "c", 1)
+    first = start(sessions, "a", "0")
+    start(sessions, "b", "0")
+    start(sessions, "c", "1")
     with pytest.raises(KeyBusy, match="--stream-sessions"):
-        open_session(sessions, "d", 0)
-    start(sessions, "b", 0)  # in the place of its own
+        open_session(sessions, "d", "0")
+    start(sessions, "b", "0")  # in the place of its own
     first.end()
     eventually(lambda: sessions.n_live == 2)
-    start(sessions, "d", 0)
+    start(sessions, "d", "0")
     assert sessions.close(5)
 
 

@@ -1,0 +1,1 @@
+"""Where the logs of resumable streams are kept."""
