@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +16,36 @@ from llamactypes.chat import (
     normalise_messages,
     template_capabilities,
 )
+from llamactypes.chat.templates.guard import GuardedText, guarded
+from llamactypes.chat.templates.special_text import (
+    Piece,
+    Span,
+    SpecialText,
+    SpecialTexts,
+)
 from llamactypes.errors import TemplateError
 
 if TYPE_CHECKING:
-    from llamactypes.engine import Engine
+    from llamactypes.engine import Engine, Vocabulary
 
-__all__ = ("ChatPrompts",)
+__all__ = ("ChatPrompt", "ChatPrompts")
+
+Values = dict[str, Any]
+Render = Callable[[Values], str]
 
 # The name of a built-in template, not the text of one.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 _CHATML_NAME = "chatml"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    """A conversation as the model reads it."""
+
+    text: str
+    pieces: tuple[Piece, ...]
+    """The same text, in parts that are tokenized one by one; nearly always just one."""
 
 
 class ChatPrompts:
@@ -48,6 +69,7 @@ class ChatPrompts:
         tool_use = None if override else info.chat_templates.get("tool_use")
         self.tool_use_source = tool_use if not self._is_legacy else None
         self._legacy_name = _legacy_template(override, info.chat_template)
+        self._specials = _special_texts(engine.vocab)
 
     @property
     def capabilities(self) -> dict[str, bool]:
@@ -55,20 +77,52 @@ class ChatPrompts:
         return dict(_capabilities(CHATML if self._is_legacy else self.source))
 
     def render(self, conversation: Conversation) -> str:
-        """Return the prompt text.
+        """Return the text of `prompt`."""
+        return self.prompt(conversation).text
+
+    def prompt(self, conversation: Conversation) -> ChatPrompt:
+        """Return the prompt of a conversation.
 
         Raises:
             MessageError: The messages are malformed.
             TemplateError: The template refused the conversation.
         """
-        render = self._render_legacy if self._is_legacy else self._render_jinja
-        text = render(conversation)
-        if self._engine.vocab.add_bos and self._bos:
-            # Tokenizing adds it: a template that writes it must not double it.
-            text = text.removeprefix(self._bos)
-        if self._engine.vocab.add_eos and self._eos:
-            text = text.removesuffix(self._eos)
-        return text + (conversation.prefill or "")
+        if self._is_legacy:
+            values, render = self._legacy_rendering(conversation)
+        else:
+            values, render = self._jinja_rendering(conversation)
+        prefill = conversation.prefill or ""
+        rendered = guarded(
+            self._specials,
+            {**values, "prefill": prefill},
+            lambda each: render(each) + str(each["prefill"]),
+        )
+        text, foreign = self._without_ends(rendered, prefill)
+        return ChatPrompt(text, self._specials.pieces(text, foreign))
+
+    def _without_ends(
+        self, rendered: GuardedText, prefill: str
+    ) -> tuple[str, list[Span]]:
+        """Take off what tokenizing adds, so that nothing is there twice."""
+        text, vocab = rendered.text, self._engine.vocab
+        n_head = len(text) - len(prefill)
+        begin, end = 0, n_head
+        if vocab.add_bos and self._bos and text.startswith(self._bos):
+            begin = len(self._bos)
+        if vocab.add_eos and self._eos and text[:n_head].endswith(self._eos):
+            end = max(begin, n_head - len(self._eos))
+        if _overlap(rendered.foreign, (0, begin)):
+            begin = 0
+        if _overlap(rendered.foreign, (end, n_head)):
+            end = n_head
+        n_gone = n_head - end
+        foreign = [
+            (a - begin, b - begin)
+            if a < end
+            else (a - begin - n_gone, b - begin - n_gone)
+            for a, b in rendered.foreign
+        ]
+        return text[begin:end] + text[n_head:], foreign
 
     def template_of(self, conversation: Conversation) -> ChatTemplate | None:
         """Return the template that renders a conversation; None: a built-in one."""
@@ -77,7 +131,7 @@ class ChatPrompts:
         source = self.tool_use_source if conversation.tools else None
         return _compiled(source or self.source, self._bos, self._eos)
 
-    def _render_jinja(self, conversation: Conversation) -> str:
+    def _jinja_rendering(self, conversation: Conversation) -> tuple[Values, Render]:
         template = self.template_of(conversation)
         assert template is not None
         messages = normalise_messages(
@@ -85,24 +139,42 @@ class ChatPrompts:
         )
         if "<|channel|>" in template.source:
             _restore_developer(messages, conversation.messages)
-        return template.render(
-            messages,
-            tools=conversation.tools,
-            add_generation_prompt=conversation.add_generation_prompt,
-            extra=conversation.template_kwargs,
+        now = datetime.now()
+        values = {
+            "messages": messages,
+            "tools": conversation.tools,
+            "extra": conversation.template_kwargs,
+        }
+        add_prompt = conversation.add_generation_prompt
+        return values, lambda each: template.render(
+            each["messages"],
+            tools=each["tools"],
+            add_generation_prompt=add_prompt,
+            extra=each["extra"],
+            now=now,
         )
 
-    def _render_legacy(self, conversation: Conversation) -> str:
-        messages = [
-            (str(message["role"]), str(message["content"]))
-            for message in normalise_messages(conversation.messages)
-        ]
-        ends = {"add_generation_prompt": conversation.add_generation_prompt}
+    def _legacy_rendering(self, conversation: Conversation) -> tuple[Values, Render]:
+        messages = normalise_messages(conversation.messages)
+        pairs = [(str(each["role"]), str(each["content"])) for each in messages]
+        add_prompt = conversation.add_generation_prompt
+        return {"messages": pairs}, lambda each: self._render_legacy(
+            [(role, content) for role, content in each["messages"]], add_prompt
+        )
+
+    def _render_legacy(
+        self, messages: Sequence[tuple[str, str]], add_generation_prompt: bool
+    ) -> str:
+        ends = {"add_generation_prompt": add_generation_prompt}
         try:
             return self._engine.render_legacy(self._legacy_name, messages, **ends)
         except TemplateError:
             # As llama-server: a template the renderer does not know becomes ChatML.
             return self._engine.render_legacy(_CHATML_NAME, messages, **ends)
+
+
+def _overlap(spans: Sequence[Span], other: Span) -> bool:
+    return any(begin < other[1] and other[0] < end for begin, end in spans)
 
 
 def _is_builtin_name(template: str | None) -> bool:
@@ -126,6 +198,13 @@ def _restore_developer(
     for index, original in enumerate(originals):
         if original.get("role") == "developer":
             messages[index] = {**messages[index], "role": "developer"}
+
+
+def _special_texts(vocab: Vocabulary) -> SpecialTexts:
+    return SpecialTexts(
+        SpecialText(each.text, each.strips_left, each.strips_right)
+        for each in vocab.special_tokens
+    )
 
 
 @lru_cache(maxsize=16)

@@ -9,11 +9,13 @@ from dataclasses import replace
 from api.chat_prompt import ChatPrompts
 from api.cli.common import do_action, load_with_bar
 from api.protocol.conversation import Conversation
+from api.protocol.prompt import chat_tokens, with_bos
 from api.serving.bootstrap import check_extras, check_model
 from api.serving.console import Console
 from api.serving.log_setup import set_up_logging
 from api.serving.model_source import loader_of
 from api.settings import Settings, SettingsError
+from llamactypes.chat.templates.special_text import Piece
 from llamactypes.engine import Engine, GenerationRequest, Timings
 
 __all__ = ("run_command",)
@@ -77,10 +79,12 @@ def _answer(engine: Engine, settings: Settings, prompt: str, console: Console) -
 
 
 def _request(engine: Engine, settings: Settings, prompt: str) -> GenerationRequest:
-    text = prompt if settings.raw else _render_chat(engine, settings, prompt)
-    tokens = engine.vocab.tokenize(text, add_special=True, parse_special=True)
+    if settings.raw:
+        tokens = tuple(with_bos(prompt, engine.vocab))
+    else:
+        tokens = chat_tokens(_chat_pieces(engine, settings, prompt), engine.vocab)
     return GenerationRequest(
-        prompt_tokens=tuple(tokens),
+        prompt_tokens=tokens,
         sampling=settings.sampling,
         max_tokens=settings.n_predict,
         stop=settings.reverse_prompts,
@@ -90,15 +94,14 @@ def _request(engine: Engine, settings: Settings, prompt: str) -> GenerationReque
     )
 
 
-def _render_chat(engine: Engine, settings: Settings, prompt: str) -> str:
+def _chat_pieces(engine: Engine, settings: Settings, prompt: str) -> tuple[Piece, ...]:
     """Return the prompt inside the chat template, as the server would."""
     messages: list[dict[str, object]] = [{"role": "user", "content": prompt}]
     if settings.system_prompt:
         messages.insert(0, {"role": "system", "content": settings.system_prompt})
     prompts = ChatPrompts(engine, jinja=settings.jinja, override=settings.chat_template)
-    return prompts.render(
-        Conversation(messages, template_kwargs=settings.chat_template_kwargs)
-    )
+    conversation = Conversation(messages, template_kwargs=settings.chat_template_kwargs)
+    return prompts.prompt(conversation).pieces
 
 
 def _summary(timings: Timings) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from api.protocol.fields import Body, json_type
 from api.protocol.invalid import InvalidRequest
 from api.protocol.sampling_fields import Tokenizer
+from llamactypes.chat.templates.special_text import Piece
 
 __all__ = (
     "PromptVocab",
+    "chat_tokens",
     "detokenize",
     "given_prompts",
     "is_token",
@@ -79,6 +81,21 @@ def with_bos(text: str, vocab: PromptVocab) -> list[int]:
     if vocab.add_eos and len(tokens) > 1 and tokens[-1] == tokens[-2] == vocab.eos:
         del tokens[-1]
     return tokens
+
+
+def chat_tokens(pieces: Sequence[Piece], vocab: PromptVocab) -> tuple[int, ...]:
+    """Tokenize a chat's prompt, with exactly one BOS."""
+    if len(pieces) == 1 and pieces[0].parse_special:
+        return tuple(with_bos(pieces[0].text, vocab))
+    tokens = [vocab.bos] if vocab.add_bos and vocab.bos is not None else []
+    for piece in pieces:
+        found = vocab.tokenize(piece.text, parse_special=piece.parse_special)
+        if len(tokens) == 1 and tokens == found[:1] and vocab.add_bos:
+            del found[0]
+        tokens += found
+    if vocab.add_eos and vocab.eos is not None and tokens[-1:] != [vocab.eos]:
+        tokens.append(vocab.eos)
+    return tuple(tokens)
 
 
 def tokenize_mixed(

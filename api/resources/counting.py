@@ -5,7 +5,7 @@ from __future__ import annotations
 import falcon
 
 from api.protocol.conversation import read_conversation
-from api.protocol.prompt import read_prompts, with_bos
+from api.protocol.prompt import chat_tokens, read_prompts
 from api.resources.base import Resource, send_json
 
 __all__ = ("CountChatTokens", "CountCompletionTokens")
@@ -22,8 +22,8 @@ class CountChatTokens(Resource):
         """Answer how long the prompt of a conversation is."""
         context = self._context
         conversation = read_conversation(self._read_json(req), context.chat_defaults)
-        text = context.prompts.render(conversation)
-        send_json(resp, _counted(len(with_bos(text, context.prompt_vocab))))
+        pieces = context.prompts.prompt(conversation).pieces
+        send_json(resp, _counted(len(chat_tokens(pieces, context.prompt_vocab))))
 
 
 class CountCompletionTokens(Resource):

@@ -17,7 +17,7 @@ from api.protocol.messages_request import (
     read_message_conversation,
     read_message_options,
 )
-from api.protocol.prompt import with_bos
+from api.protocol.prompt import chat_tokens
 from api.resources.base import Resource, send_json
 from api.resources.generating import Generating, Shape
 from llamactypes.errors import EngineOverloaded
@@ -54,8 +54,8 @@ class CountMessageTokens(Resource):
 
 def _prompt_tokens(context: ServingContext, body: dict[str, Any]) -> tuple[int, ...]:
     conversation = read_message_conversation(body, context.chat_defaults)
-    text = context.prompts.render(conversation)
-    return tuple(with_bos(text, context.prompt_vocab))
+    pieces = context.prompts.prompt(conversation).pieces
+    return chat_tokens(pieces, context.prompt_vocab)
 
 
 @contextmanager

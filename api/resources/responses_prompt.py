@@ -10,7 +10,7 @@ from api.context import ServingContext
 from api.errors import ContextLengthExceeded
 from api.protocol.conversation import read_conversation
 from api.protocol.invalid import InvalidRequest
-from api.protocol.prompt import with_bos
+from api.protocol.prompt import chat_tokens
 from api.protocol.responses_items import Item
 from api.protocol.responses_messages import chat_messages, shortened
 from api.protocol.responses_request import ResponsesRequest
@@ -66,8 +66,8 @@ def _tokens(
 ) -> tuple[int, ...]:
     body = {**request.chat, "messages": messages}
     conversation = read_conversation(body, context.chat_defaults)
-    text = context.prompts.render(conversation)
-    return tuple(with_bos(text, context.prompt_vocab))
+    pieces = context.prompts.prompt(conversation).pieces
+    return chat_tokens(pieces, context.prompt_vocab)
 
 
 @contextmanager

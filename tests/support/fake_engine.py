@@ -46,6 +46,7 @@ from llamactypes.errors import (
     PromptTooLong,
     TemplateError,
 )
+from llamactypes.vocab import SpecialToken
 
 __all__ = (
     "BOS",
@@ -78,6 +79,12 @@ class FakeVocab:
 
     def __init__(self, *, add_bos: bool = True) -> None:
         self.add_bos = add_bos
+
+    @property
+    def special_tokens(self) -> tuple[SpecialToken, ...]:
+        return tuple(
+            SpecialToken(token, piece.decode()) for token, piece in _SPECIAL.items()
+        )
 
     def tokenize(
         self, text: str, *, add_special: bool = False, parse_special: bool = True
