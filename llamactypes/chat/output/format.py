@@ -41,6 +41,9 @@ class ArgumentForm(enum.Enum):
     """Each argument by itself, between tags: see `TaggedArguments`."""
     PYTHON = "python"
     """Keyword arguments of a Python call: ``a=1, b="x"``."""
+    UNQUOTED = "unquoted"
+    """A JSON object without its braces, with bare keys and, at any depth, texts between
+    `ToolSyntax.quote`: ``a:<|"|>x<|"|>,b:{c:1}``."""
 
 
 CallPart = str | Slot
@@ -93,6 +96,8 @@ class ToolSyntax:
     """Regular expression of an id that the model writes."""
     quotes_names: bool = False
     """Names are JSON strings: the quotes are in the literal texts around them."""
+    quote: str = ""
+    """Before and after a text in `ArgumentForm.UNQUOTED`."""
 
     @property
     def trigger(self) -> str:
@@ -113,6 +118,8 @@ class ChatFormat:
     prompted: str = ""
     """What every prompt ends with and the texts above begin with: the model's turn is
     read as if it began with this text. Not so when the prompt ends in the thinking."""
+    aliases: tuple[tuple[str, str], ...] = ()
+    """(What the model may write, the text of this format that it stands for)."""
     name: str = "plain"
     """Of the family, or how it was learned: for logs and ``chat_format``."""
 
@@ -125,12 +132,13 @@ class ChatFormat:
                 found += (tags.open, tags.close)
         if self.tools is not None:
             found += self._tool_markers(self.tools)
+        found += [self.prompted, *(written for written, _ in self.aliases)]
         return tuple(dict.fromkeys(text for text in found if text.strip()))
 
     @staticmethod
     def _tool_markers(tools: ToolSyntax) -> list[str]:
         texts = [part for part in tools.call if isinstance(part, str)]
-        texts += [tools.start, tools.end, tools.separator]
+        texts += [tools.start, tools.end, tools.separator, tools.quote]
         if tools.tagged is not None:
             tagged = tools.tagged
             texts += [tagged.before_key, tagged.after_key, tagged.after_value]
