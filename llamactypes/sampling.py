@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import ctypes
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,10 +133,8 @@ class SamplerChain(OffloadableChain):
         self, tokens: NDArray[np.int64], logits: NDArray[np.float32]
     ) -> int:
         """Pick from `tokens` alone and tell the chain about it."""
-        if self._short_buffer is None:
-            self._short_buffer = CandidateBuffer(MOST_CANDIDATES)
         raw = self.raw
-        token = self._short_buffer.apply(raw, tokens, logits[tokens])
+        token = self._buffer_for(len(tokens)).apply(raw, tokens, logits[tokens])
         C.llama_sampler_accept(raw, token)
         return token
 
@@ -147,11 +146,55 @@ class SamplerChain(OffloadableChain):
         """
         return int(C.llama_sampler_sample(self.raw, context.raw, index))
 
-    def apply(self, logits: NDArray[np.float32]) -> Candidates:
+    def draw(
+        self,
+        logits: NDArray[np.float32],
+        among: NDArray[np.integer[Any]] | None = None,
+    ) -> int:
+        """Pick from a row of logits, without accepting the pick.
+
+        Args:
+            logits: Shape (n_vocab,); not changed.
+            among: The only tokens to pick from, in ascending order; None: all.
+
+        Raises:
+            SamplingError: No sampler of the chain picks a token.
+        """
+        if self._shortlist is not None and (
+            among is None or len(among) > MOST_CANDIDATES
+        ):
+            if among is not None:
+                logits = _only(among, logits)
+            short = self._shortlist.pick(logits)
+            among = among if short is None else short
+        if among is None:
+            among = self._every_token
+        buffer = self._buffer_for(len(among))
+        return buffer.apply(self.raw, among, logits[among])
+
+    @cached_property
+    def _every_token(self) -> NDArray[np.integer[Any]]:
+        return np.arange(self._n_vocab, dtype=np.int32)
+
+    def _buffer_for(self, n: int) -> CandidateBuffer:
+        if n <= MOST_CANDIDATES:
+            if self._short_buffer is None:
+                self._short_buffer = CandidateBuffer(MOST_CANDIDATES)
+            return self._short_buffer
+        if self._buffer is None:
+            self._buffer = CandidateBuffer(self._n_vocab)
+        return self._buffer
+
+    def apply(
+        self,
+        logits: NDArray[np.float32],
+        among: NDArray[np.integer[Any]] | None = None,
+    ) -> Candidates:
         """Run the chain on a row of logits, without accepting the pick.
 
         Args:
             logits: Shape (n_vocab,); not changed.
+            among: See `draw`.
 
         Raises:
             SamplingError: Wrong shape, no sampler of the chain picks a token, or a
@@ -167,10 +210,9 @@ class SamplerChain(OffloadableChain):
             raise SamplingError(
                 f"logits of shape {logits.shape}; the vocabulary has {self._n_vocab}"
             )
-        if self._buffer is None:
-            self._buffer = CandidateBuffer(self._n_vocab)
-        tokens = np.arange(self._n_vocab, dtype=np.int32)
-        return self._buffer.left(self._buffer.apply(self.raw, tokens, logits))
+        tokens = self._every_token if among is None else among
+        buffer = self._buffer_for(len(tokens))
+        return buffer.left(buffer.apply(self.raw, tokens, logits[tokens]))
 
     def accept(self, token: int) -> None:
         """Tell the chain that `token` was taken (penalties, DRY, mirostat).
@@ -190,6 +232,15 @@ class SamplerChain(OffloadableChain):
     def seed(self) -> int:
         """The seed in use: the one drawn when the parameters left it to chance."""
         return int(C.llama_sampler_get_seed(self.raw))
+
+
+def _only(
+    tokens: NDArray[np.integer[Any]], logits: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return a copy of `logits` with minus infinity for all but `tokens`."""
+    left = np.full_like(logits, -np.inf)
+    left[tokens] = logits[tokens]
+    return left
 
 
 # -- the chain of common/sampling.cpp ----------------------------------------------

@@ -24,7 +24,7 @@ class Matcher(Protocol):
     """Where one generation is in its grammar. One thread at a time."""
 
     def allows(self, token: int) -> bool:
-        """Whether `token` may come next."""
+        """Whether `token` may come next; a token that ends the text, too."""
 
     def consume(self, token: int) -> None:
         """Go on behind `token`, which must be allowed.
@@ -33,15 +33,18 @@ class Matcher(Protocol):
             ConstraintError: The grammar has become too complex to follow.
         """
 
-    def fill_mask(self, mask: memoryview) -> None:
-        """Set the bits of the tokens that may come next, clear the others.
+    def mask(self) -> bytes:
+        """Return a bit for each token, the lowest first: set when it may come next.
 
-        Args:
-            mask: At least ``(n_vocab + 31) // 32`` words of 32 bits, writable.
+        Raises:
+            ConstraintError: The grammar has become too complex to follow.
         """
 
     def forced(self) -> Sequence[int]:
-        """Return the tokens that must come next; empty when there is a choice."""
+        """Return the tokens that must come next; empty when there is a choice.
+
+        Never a token that ends the text.
+        """
 
     @property
     def is_finished(self) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -21,6 +22,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from llamactypes.constraints.constraint import CompiledConstraint, Constraint
 from llamactypes.engine.compute.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.config import (
     AdapterInfo,
@@ -29,6 +31,7 @@ from llamactypes.engine.config import (
     ModelInfo,
     SlotState,
 )
+from llamactypes.engine.constraints import Constraints
 from llamactypes.engine.core import Core
 from llamactypes.engine.embedding.core import EmbeddingCore
 from llamactypes.engine.embedding.job import EmbeddingJob
@@ -136,6 +139,7 @@ class Engine:
         """A step did not return: the engine thread is given up."""
         self._asleep_slots: list[SlotState] = []
         self._n_preemptions = 0
+        self._constraints = Constraints()
         self._meter = Meter()
         self._scales: Scales = tuple(scale for _, scale in config.lora)
         self._housekeeping_at = 0.0
@@ -215,6 +219,23 @@ class Engine:
         with self._sleep.awake(), self._gate:
             assert self._loaded is not None
             return self._loaded.render_legacy(template, messages, add_generation_prompt)
+
+    def compile_constraint(self, constraint: Constraint) -> CompiledConstraint:
+        """Check a constraint and prepare it for `GenerationRequest.constraint`.
+
+        The first one of an engine takes longer: 0.3 s at 49k tokens.
+
+        Raises:
+            ConstraintError: It cannot be honoured, and why.
+            ConstraintUnavailable: No constraint can, with this installation or model.
+            EngineError: The engine is not ready, as `submit` says it.
+            NotServed: The engine is for embeddings.
+        """
+        with self._sleep.awake(), self._gate:
+            if self.config.embeddings:
+                raise NotServed("a server for embeddings writes no text to constrain")
+            assert self._vocab is not None
+            return self._constraints.compile(constraint, self._vocab)
 
     def submit(self, request: GenerationRequest) -> Generation:
         """Queue one request; see `submit_many`."""
@@ -348,16 +369,20 @@ class Engine:
             n_slots=self.config.n_slots,
         )
 
-    def stop(self, deadline_s: float = 30.0) -> bool:
+    def stop(self, deadline_s: float = 30.0, patience_s: float = math.inf) -> bool:
         """Refuse new work, let generations end until the deadline, free everything.
 
         What still runs then ends with `EngineStopped`. Returns when the thread is
         joined and context, model and backend are freed. Idempotent; a second call may
         only make the deadline earlier.
 
+        Args:
+            deadline_s: How long generations may go on.
+            patience_s: How long after that the thread may take to come back.
+
         Returns:
-            False: the watchdog found the thread stuck inside the library. It lives on,
-            nothing was freed, and the process should end by ``os._exit``.
+            False: the thread is stuck inside the library. Whoever read was told, the
+            thread lives on, nothing was freed: the process should ``os._exit``.
         """
         with self._state_lock:
             stop_at = time.monotonic() + deadline_s
@@ -375,6 +400,9 @@ class Engine:
             left_s = self._stop_at - time.monotonic()
             if left_s <= 0:
                 self._interrupt()
+            if left_s <= -patience_s:
+                self._give_up("a decode does not return, and the engine has to stop")
+                break
             self._thread.join(min(max(left_s, _JOIN_TURN_S), _JOIN_TURNS_S))
         self._thread.join(_STUCK_JOIN_S)
         if self._thread.is_alive():
@@ -693,16 +721,17 @@ class Engine:
             logger.exception("ending the generations failed")
             self._abandon(core)
 
-    # == the watchdog's thread ======================================================
+    # == who finds the engine thread stuck ==========================================
 
     def _on_stuck(self, age_s: float) -> None:
+        self._give_up(f"a decode did not return for {age_s:.1f} s (--watchdog-seconds)")
+
+    def _give_up(self, reason: str) -> None:
         """Give the engine thread up: nobody shall wait for it."""
         with self._state_lock:
             if self.state in (EngineState.FAILED, EngineState.STOPPED):
                 return
-            self.failure = EngineFailed(
-                f"a decode did not return for {age_s:.1f} s (--watchdog-seconds)"
-            )
+            self.failure = EngineFailed(reason)
             self.state = EngineState.FAILED
             self._is_stuck = True
         logger.error(

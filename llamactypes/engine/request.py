@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from llamactypes.constraints.constraint import CompiledConstraint
 from llamactypes.engine.measures.timings import Progress, Timings
 from llamactypes.errors import LlamaError
 from llamactypes.sampling_params import SamplingParams
@@ -55,6 +56,10 @@ class GenerationRequest:
     """Append a progress delta for each computed part of the prompt."""
     special_pieces: bool = False
     """Emit the text of control tokens, too."""
+    preserved_tokens: frozenset[int] = frozenset()
+    """Control tokens whose text is emitted all the same."""
+    constraint: CompiledConstraint | None = None
+    """What the output must match, from `Engine.compile_constraint`."""
     lora: tuple[tuple[int, float], ...] | None = None
     """(adapter, scale) to compute with, the others off; None: the engine's."""
     prompt_probs: int | None = None

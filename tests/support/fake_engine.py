@@ -11,12 +11,13 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from api.settings import Settings
+from llamactypes.constraints.constraint import CompiledConstraint, Constraint
 from llamactypes.engine import (
     AdapterInfo,
     EmbeddingJob,
@@ -29,6 +30,7 @@ from llamactypes.engine import (
     SlotOrder,
     SlotState,
 )
+from llamactypes.engine.constraints import Constraints
 from llamactypes.engine.embedding.request import shaped
 from llamactypes.engine.measures.timings import Timings
 from llamactypes.engine.planning.adapters import scales_of
@@ -86,11 +88,19 @@ class FakeVocab:
             SpecialToken(token, piece.decode()) for token, piece in _SPECIAL.items()
         )
 
+    @property
+    def control_tokens(self) -> dict[str, int]:
+        return {piece.decode(): token for token, piece in _SPECIAL.items()}
+
     def tokenize(
-        self, text: str, *, add_special: bool = False, parse_special: bool = True
+        self,
+        text: str | bytes,
+        *,
+        add_special: bool = False,
+        parse_special: bool = True,
     ) -> list[int]:
         tokens = [BOS] if add_special and self.add_bos else []
-        data = text.encode()
+        data = text.encode() if isinstance(text, str) else text
         while data:
             for token, piece in _SPECIAL.items():
                 if parse_special and data.startswith(piece):
@@ -230,6 +240,9 @@ class FakeEngine:
         self.slot_states = [SlotState(i, 256, False) for i in range(self.info.n_slots)]
         self.engine_metrics = EngineMetrics()
         self.n_inside = 0
+        self.constraints: list[Constraint] = []
+        """What was compiled, by the real compiler for the fake vocabulary."""
+        self._compiled = Constraints()
         self.scales: dict[int, float] = {}
         self.orders: list[SlotOrder[Any]] = []
         self.answer: Callable[[SlotOrder[Any]], None] | None = None
@@ -247,6 +260,11 @@ class FakeEngine:
     def submit_many(self, requests: Sequence[GenerationRequest]) -> list[Generation]:
         self._refuse(requests)
         return [self._start(request) for request in requests]
+
+    def compile_constraint(self, constraint: Constraint) -> CompiledConstraint:
+        self._refuse(())
+        self.constraints.append(constraint)
+        return self._compiled.compile(constraint, cast(Any, self.vocab))
 
     @contextmanager
     def awake(self) -> Iterator[None]:

@@ -22,6 +22,11 @@ class FakeVocab:
     n_tokens = 0x10000
     add_bos = False
     eog_tokens = (0,)
+    bos = None
+
+    @property
+    def control_tokens(self) -> dict[str, int]:
+        return {}
 
     def tokenize(self, text: str, **_: Any) -> list[int]:
         return [ord(character) for character in text]

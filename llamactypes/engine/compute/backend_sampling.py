@@ -39,11 +39,11 @@ class BackendSampling:
     def attach(self, sequence: Sequence) -> None:
         """Sample `sequence` in the graph from its first decode on, if it asks for that.
 
-        Logprobs need the logits of every row, which the graph keeps: such a request is
-        sampled here.
+        Logprobs and constraints need the logits of every row, which the graph keeps:
+        such a request is sampled here.
         """
         request = sequence.request
-        if not request.sampling.backend_sampling:
+        if not request.sampling.backend_sampling or request.constraint is not None:
             return
         if not request.sampling.n_probs and request.prompt_probs is None:
             self._asking.add(sequence.id)

@@ -6,12 +6,18 @@ from collections.abc import Callable, Mapping
 from collections.abc import Sequence as SequenceOf
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+from numpy.typing import NDArray
+
+from llamactypes.candidates import Candidates
 from llamactypes.context import Context
+from llamactypes.engine.compute.constrained import NO_TOKEN, ConstrainedChain
 from llamactypes.engine.compute.logprobs import top_logprobs
 from llamactypes.engine.compute.prompt_rows import token_probs
 from llamactypes.engine.planning.plan import Sampled
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.request import TokenProbs
+from llamactypes.errors import LlamaError
 from llamactypes.sampling import SamplerChain
 from llamactypes.vocab import Vocab
 
@@ -22,6 +28,7 @@ _LEAST_SHARE = 2
 """Fewer rows than this are not worth waking a thread for."""
 
 Rows = list[tuple[Sequence, int]]
+_Jobs = list[tuple[Sequence, int, NDArray[np.float32]]]
 
 
 class RowSampling:
@@ -42,9 +49,23 @@ class RowSampling:
         self._chains = chains
         self.n_helpers = 0
         """Most threads that may help."""
+        self._constrained: dict[int, ConstrainedChain] = {}
+        self._end_tokens = frozenset(vocab.eog_tokens)
         self._pool = ThreadPoolExecutor(MOST_HELPERS, "llamactypes-sampler")
         self._known: SequenceOf[Sequence] = ()
         self._quick: list[Callable[[Context, int], int]] | None = []
+
+    def attach(self, sequence: Sequence) -> None:
+        """Begin a sequence whose chain is there."""
+        constrained = ConstrainedChain.for_request(
+            sequence.request, self._chains[sequence.id], self._end_tokens
+        )
+        if constrained is not None:
+            self._constrained[sequence.id] = constrained
+
+    def detach(self, sequence: Sequence) -> None:
+        """Forget a sequence that ended."""
+        self._constrained.pop(sequence.id, None)
 
     def sample(self, sequences: SequenceOf[Sequence], rows: SequenceOf[int]) -> Sampled:
         """Sample a row for each of `sequences`.
@@ -57,7 +78,30 @@ class RowSampling:
             return self._sample_all(list(zip(sequences, rows, strict=True)))
         context = self._context
         pairs = zip(self._quick, rows, strict=True)
-        return Sampled(sequences, [pick(context, row) for pick, row in pairs])
+        tokens = [pick(context, row) for pick, row in pairs]
+        return self._sampled(sequences, tokens)
+
+    def _sampled(
+        self,
+        sequences: SequenceOf[Sequence],
+        tokens: list[int],
+        probs: Mapping[int, TokenProbs] | None = None,
+    ) -> Sampled:
+        """Put apart those whose constraint allowed no token."""
+        probs = probs or {}
+        if not self._constrained or NO_TOKEN not in tokens:
+            return Sampled(sequences, tokens, probs)
+        pairs = list(zip(sequences, tokens, strict=True))
+        chosen = [pair for pair in pairs if pair[1] != NO_TOKEN]
+        errors: list[tuple[Sequence, LlamaError]] = []
+        for sequence, token in pairs:
+            error = self._constrained[sequence.id].error if token == NO_TOKEN else None
+            if error is not None:
+                errors.append((sequence, error))
+        return Sampled([s for s, _ in chosen], [t for _, t in chosen], probs, errors)
+
+    def _sampler(self, sequence: Sequence) -> SamplerChain | ConstrainedChain:
+        return self._constrained.get(sequence.id) or self._chains[sequence.id]
 
     def _all_quick(
         self, sequences: SequenceOf[Sequence]
@@ -68,7 +112,7 @@ class RowSampling:
             return None
         if any(sequence.request.sampling.n_probs for sequence in sequences):
             return None
-        return [chain.sample for chain in chains]
+        return [self._sampler(sequence).sample for sequence in sequences]
 
     def _sample_all(self, rows: Rows) -> Sampled:
         """Sample every row, the slow ones on several threads when that saves time.
@@ -88,56 +132,65 @@ class RowSampling:
         for sequence, row in rows:
             token = done.get(row)
             if sequence.request.sampling.n_probs:
-                token, probs[sequence.id] = self._sample_with_probs(sequence, row)
+                token, found = self._sample_with_probs(sequence, row)
+                if found is not None:
+                    probs[sequence.id] = found
             elif token is None:
-                token = self._chains[sequence.id].sample(self._context, row)
+                token = self._sampler(sequence).sample(self._context, row)
             tokens.append(token)
-        return Sampled([sequence for sequence, _ in rows], tokens, probs)
+        return self._sampled([sequence for sequence, _ in rows], tokens, probs)
 
     def _sample_apart(self, rows: Rows) -> dict[int, int]:
         """Return row to token, sampled on several threads; nothing when few rows."""
         n_shares = min(self.n_helpers + 1, len(rows) // _LEAST_SHARE)
         if n_shares < 2:
             return {}
-        for _, row in rows:
-            self._context.logits_row(row)  # see `SamplerChain.sample_beside`
-        shares = [rows[i::n_shares] for i in range(n_shares)]
+        # The owner looks at the rows: see `SamplerChain.sample_beside`.
+        jobs = [(seq, row, self._context.logits(row)) for seq, row in rows]
+        shares = [jobs[i::n_shares] for i in range(n_shares)]
         others = [self._pool.submit(self._sample_beside, one) for one in shares[1:]]
         tokens = self._sample_beside(shares[0])
         for other in others:
             tokens |= other.result()
         return tokens
 
-    def _sample_beside(self, rows: Rows) -> dict[int, int]:
+    def _sample_beside(self, jobs: _Jobs) -> dict[int, int]:
         """Return row to token."""
         return {
-            row: self._chains[sequence.id].sample_beside(self._context, row)
-            for sequence, row in rows
+            row: self._sample_one_beside(sequence, row, logits)
+            for sequence, row, logits in jobs
         }
+
+    def _sample_one_beside(
+        self, sequence: Sequence, row: int, logits: NDArray[np.float32]
+    ) -> int:
+        constrained = self._constrained.get(sequence.id)
+        if constrained is not None:
+            return constrained.take(logits)
+        return self._chains[sequence.id].sample_beside(self._context, row)
 
     def _sample_with_probs(
         self, sequence: Sequence, row: int
-    ) -> tuple[int, TokenProbs]:
-        chain, request = self._chains[sequence.id], sequence.request
-        if request.post_sampling_probs:
-            return self._sample_post(chain, request.sampling.n_probs, row)
-        return self._sample_pre(chain, request.sampling.n_probs, row)
-
-    def _sample_pre(
-        self, chain: SamplerChain, n_probs: int, row: int
-    ) -> tuple[int, TokenProbs]:
-        """Sample; logprobs are of the raw logits."""
-        token = chain.sample(self._context, row)
+    ) -> tuple[int, TokenProbs | None]:
+        """Sample, with the probabilities that were asked for; none when that fails."""
+        n_probs = sequence.request.sampling.n_probs
+        if sequence.request.post_sampling_probs:
+            return self._sample_post(sequence, n_probs, row)
+        token = self._sampler(sequence).sample(self._context, row)
+        if token == NO_TOKEN:
+            return token, None
+        # Of the raw logits, whatever chain and constraint do to them.
         value, top = top_logprobs(self._context.logits(row), token, n_probs)
         return token, token_probs(self._vocab, token, value, top)
 
     def _sample_post(
-        self, chain: SamplerChain, n_probs: int, row: int
-    ) -> tuple[int, TokenProbs]:
+        self, sequence: Sequence, n_probs: int, row: int
+    ) -> tuple[int, TokenProbs | None]:
         """Sample; probabilities are those left after the chain, zeros excluded."""
-        candidates = chain.apply(self._context.logits(row))
+        candidates = self._candidates(sequence, self._context.logits(row))
+        if candidates is None:
+            return NO_TOKEN, None
         token = candidates.selected
-        chain.accept(token)
         pairs = sorted(
             zip(candidates.ids.tolist(), candidates.probs.tolist(), strict=True),
             key=lambda pair: -pair[1],
@@ -145,6 +198,18 @@ class RowSampling:
         value = next((prob for id, prob in pairs if id == token), 0.0)
         top = [(id, prob) for id, prob in pairs[:n_probs] if prob > 0.0]
         return token, token_probs(self._vocab, token, value, top)
+
+    def _candidates(
+        self, sequence: Sequence, logits: NDArray[np.float32]
+    ) -> Candidates | None:
+        """Return what the chain leaves, its pick accepted; None when it picks none."""
+        constrained = self._constrained.get(sequence.id)
+        if constrained is not None:
+            return constrained.apply(logits)
+        chain = self._chains[sequence.id]
+        candidates = chain.apply(logits)
+        chain.accept(candidates.selected)
+        return candidates
 
     def close(self) -> None:
         """End the threads."""

@@ -166,10 +166,12 @@ class LlamaRunner(SlotMemory):
     def attach(self, sequence: Sequence, sampler: SamplerChain) -> None:
         """See `Runner.attach`."""
         self._samplers[sequence.id] = sampler
+        self.sampling.attach(sequence)
         self._backend_sampling.attach(sequence)
 
     def detach(self, sequence: Sequence) -> None:
         """See `Runner.detach`."""
+        self.sampling.detach(sequence)
         self._backend_sampling.detach(sequence)
         sampler = self._samplers.pop(sequence.id, None)
         if sampler is not None:

@@ -14,6 +14,7 @@ from llamactypes.engine.prefixes.chunk_reuse import Move
 from llamactypes.engine.prefixes.slots import Slot
 from llamactypes.engine.prefixes.state_cache import SavedState
 from llamactypes.engine.request import Delta, Result, TokenProbs
+from llamactypes.errors import LlamaError
 
 __all__ = ("Admission", "Chunk", "Event", "Plan", "PromptProbs", "Sampled", "Shift")
 
@@ -154,6 +155,8 @@ class Sampled:
     """The token for each of them."""
     probs: Mapping[int, TokenProbs] = field(default_factory=dict)
     """Sequence id to the logprobs that were asked for."""
+    errors: SequenceOf[tuple[Sequence, LlamaError]] = ()
+    """Those for which no token could be chosen, and why; they have no place above."""
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -17,7 +17,7 @@ planned again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from llamactypes.engine.config import SlotState
 from llamactypes.engine.planning.limits import Limits
@@ -42,8 +42,8 @@ from llamactypes.engine.prefixes.checkpoints import (
 from llamactypes.engine.prefixes.finder import PrefixFinder
 from llamactypes.engine.prefixes.slots import Slot, SlotTable
 from llamactypes.engine.prefixes.state_cache import StateCache
-from llamactypes.engine.request import FinishReason
-from llamactypes.engine.text.pieces import Pieces, PieceTable
+from llamactypes.engine.request import FinishReason, GenerationRequest
+from llamactypes.engine.text.pieces import Pieces, PieceTable, with_text_of
 from llamactypes.errors import KVCacheFull, LlamaError
 
 __all__ = ("Scheduler",)
@@ -129,12 +129,16 @@ class Scheduler:
         """Queue a new sequence, behind all that wait."""
         if self._planner.turns is not None:
             sequence.n_trusted = self._planner.turns.n_reusable(sequence)
-        pieces = self._pieces[sequence.request.special_pieces]
-        sequence.piece_of = pieces.__getitem__
+        sequence.piece_of = self._piece_of(sequence.request)
         sequence.cuts = self._checkpoints.cuts(sequence.n_prompt)
         if sequence.use.start:
             sequence.cuts.append(sequence.use.start)
         self.waiting.append(sequence)
+
+    def _piece_of(self, request: GenerationRequest) -> Callable[[int], bytes]:
+        if request.preserved_tokens and not request.special_pieces:
+            return with_text_of(request.preserved_tokens, *self._pieces)
+        return self._pieces[request.special_pieces].__getitem__
 
     def cancel(self, sequence: Sequence) -> Event | None:
         """End a sequence now; None when it had ended already."""
@@ -259,6 +263,11 @@ class Scheduler:
                 events.append(self._finish(sequence, reason))
             elif now >= sequence.t_due:
                 events.append(self._send(sequence, now, spacing_s))
+        events += [
+            self._finish(sequence, FinishReason.ERROR, error)
+            for sequence, error in sampled.errors
+            if sequence.state is SequenceState.RUNNING
+        ]
         return events
 
     def _send(self, sequence: Sequence, now: float, spacing_s: float) -> Event:

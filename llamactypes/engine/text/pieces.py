@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
-__all__ = ("PieceTable", "Pieces")
+__all__ = ("PieceTable", "Pieces", "with_text_of")
 
 
 class Pieces(Protocol):
@@ -30,3 +32,14 @@ class PieceTable(dict[int, bytes]):
     def __missing__(self, token: int) -> bytes:
         piece = self[token] = self._vocab.piece(token, special=self._special)
         return piece
+
+
+def with_text_of(
+    preserved: AbstractSet[int], plain: PieceTable, special: PieceTable
+) -> Callable[[int], bytes]:
+    """Return what gives some control tokens their text, and the others none."""
+
+    def piece_of(token: int) -> bytes:
+        return special[token] if token in preserved else plain[token]
+
+    return piece_of
