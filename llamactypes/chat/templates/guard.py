@@ -26,6 +26,7 @@ _JOINER = "\N{WORD JOINER}"
 
 Values = dict[str, Any]
 Change = Callable[[str], str]
+_Mark = tuple[int, str, int]  # place in the prompt, "b" or "e", number
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class _Marks:
     def put(self, text: str) -> str:
         spans = self._specials.places(text)
         if self._is_wide:
-            spans = _joined([_widened(text, span) for span in spans])
+            spans = _widened(text, spans)
         for first, last in reversed(spans):
             inner = text[first:last]
             name = f"{self._word}{len(self._marked)}"
@@ -141,13 +142,20 @@ class _Marks:
         alone = []
         while marks:
             mark = marks.popleft()
-            if marks and mark[1:] == ("b", marks[0][2]) and marks[0][1] == "e":
+            if marks and self._is_pair(plain, mark, marks[0]):
                 foreign.append((mark[0], marks.popleft()[0]))
             else:
                 alone.append(mark)
         if any(self._is_torn(plain, *mark) for mark in alone):
             return None
         return GuardedText(plain, tuple(foreign))
+
+    def _is_pair(self, plain: str, first: _Mark, second: _Mark) -> bool:
+        inner = self._marked[first[2]].strip()
+        between = plain[first[0] : second[0]]
+        return (first[1:], second[1:]) == (("b", first[2]), ("e", first[2])) and (
+            inner in between
+        )
 
     def _is_torn(self, plain: str, at: int, kind: str, number: int) -> bool:
         # A mark alone is harmless where its text is gone: a template that cuts at the
@@ -158,21 +166,19 @@ class _Marks:
         return plain[:at].rstrip().endswith(inner)
 
 
-def _widened(text: str, span: Span) -> Span:
-    # A template that cuts at the token trims what is left: the marks stay out of its
-    # way behind the white space, but not at the ends, which templates trim as well.
-    begin = len(text[: span[0]].rstrip()) or span[0]
-    rest = text[span[1] :].lstrip()
-    return begin, len(text) - len(rest) if rest else span[1]
+def _widened(text: str, spans: list[Span]) -> list[Span]:
+    """Let each place take the white space around it, but for that at the text's ends.
 
-
-def _joined(spans: list[Span]) -> list[Span]:
-    joined: list[Span] = []
+    A template that cuts at the token trims what is left: the marks stay out of its way
+    behind the white space. It trims the ends as well: there they stay inside.
+    """
+    wide: list[Span] = []
     for begin, end in spans:
-        if joined and begin <= joined[-1][1]:
-            begin = joined.pop()[0]
-        joined.append((begin, end))
-    return joined
+        first = len(text[:begin].rstrip()) or begin
+        rest = text[end:].lstrip()
+        last = len(text) - len(rest) if rest else end
+        wide.append((max(first, wide[-1][1]) if wide else first, last))
+    return wide
 
 
 # -- templates that marks confuse --------------------------------------------------
