@@ -52,10 +52,16 @@ class RequestSchema:
         return {**found, "required": list(self.required)} if self.required else found
 
 
+_READING: dict[str, Schema] = {
+    "parse_tool_calls": BOOLEAN,
+    "reasoning_format": one_of("none", "auto", "deepseek", "deepseek-legacy"),
+}
 _CONVERSATION: dict[str, Schema] = {
     "messages": _MESSAGES,
     "tools": array(OBJECT),
     "tool_choice": either(one_of("auto", "none", "required"), OBJECT),
+    "parallel_tool_calls": BOOLEAN,
+    **_READING,
     "add_generation_prompt": BOOLEAN,
     "continue_final_message": either(BOOLEAN, one_of("content")),
     "chat_template_kwargs": OBJECT,
@@ -118,6 +124,7 @@ _ANTHROPIC: dict[str, Schema] = {
     "thinking": OBJECT,
     "output_config": OBJECT,
     "chat_template_kwargs": OBJECT,
+    **_READING,
 }
 _OTHERS_NAMES = (
     *("n_predict", "max_completion_tokens", "max_tokens"),
@@ -160,6 +167,7 @@ _RESPONSES = RequestSchema(
         "max_output_tokens": {"type": "integer", "minimum": -1},
         "top_logprobs": {"type": "integer", "minimum": 0, "maximum": 20},
         "parallel_tool_calls": BOOLEAN,
+        **_READING,
         "metadata": OBJECT,
         "include": STRINGS,
         "n": _ONE,

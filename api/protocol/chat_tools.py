@@ -179,7 +179,7 @@ def _name(value: Any, where: str) -> str:
     """Return the name of a function, nested or flat."""
     if not isinstance(value, dict) or value.get("type") != "function":
         raise InvalidRequest.field(where, 'Value must be of the type "function"')
-    named = value["function"] if "function" in value else value
+    named = value.get("function", value)
     name = named.get("name") if isinstance(named, dict) else None
     if not isinstance(name, str) or not name:
         raise InvalidRequest.field(where, "the function needs a name")

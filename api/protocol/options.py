@@ -13,6 +13,7 @@ from api.protocol.fields import Body, Integer, boolean, json_type, strings
 from api.protocol.invalid import InvalidRequest, NotSupported
 from api.protocol.lora import read_lora
 from api.protocol.sampling_fields import Tokenizer, read_sampling
+from llamactypes.constraints.constraint import CompiledConstraint
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.sampling_params import RANDOM_SEED, SamplingParams
 
@@ -106,6 +107,10 @@ class CompletionOptions:
     """(adapter, scale); None: the server's."""
     prompt_logprobs: bool = False
     """Logprobs of the prompts, too: with the first choice of each."""
+    constraint: CompiledConstraint | None = None
+    """What every choice must match."""
+    preserved_tokens: frozenset[int] = frozenset()
+    """Control tokens whose text is needed to read the answer."""
 
     def requests(self, prompts: list[tuple[int, ...]]) -> list[GenerationRequest]:
         """Return the generations to submit: every choice of every prompt, in order.
@@ -164,6 +169,8 @@ class CompletionOptions:
             post_sampling_probs=self.post_sampling_probs,
             return_progress=self.return_progress and self.stream,
             special_pieces=self.special,
+            preserved_tokens=self.preserved_tokens,
+            constraint=self.constraint,
             lora=self.lora,
             prompt_probs=(
                 self.sampling.n_probs if self.prompt_logprobs and choice == 0 else None
@@ -212,11 +219,14 @@ def read_options(
         response_fields=strings(body, "response_fields") or (),
         special=defaults.special,
         lora=read_lora(body.get("lora")),
-        **{
-            name: boolean(body, name, getattr(defaults, name, False))
-            for name in BOOLEANS
-        },
+        **_switches(body, defaults),
     )
+
+
+def _switches(body: Body, defaults: OptionDefaults) -> dict[str, Any]:
+    return {
+        name: boolean(body, name, getattr(defaults, name, False)) for name in BOOLEANS
+    }
 
 
 def _include_usage(body: Body) -> bool:

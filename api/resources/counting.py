@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import falcon
 
+from api.chat.plan import prompt_tokens
 from api.protocol.conversation import read_conversation
-from api.protocol.prompt import chat_tokens, read_prompts
+from api.protocol.prompt import read_prompts
 from api.resources.base import Resource, send_json
 
 __all__ = ("CountChatTokens", "CountCompletionTokens")
@@ -22,8 +23,7 @@ class CountChatTokens(Resource):
         """Answer how long the prompt of a conversation is."""
         context = self._context
         conversation = read_conversation(self._read_json(req), context.chat_defaults)
-        pieces = context.prompts.prompt(conversation).pieces
-        send_json(resp, _counted(len(chat_tokens(pieces, context.prompt_vocab))))
+        send_json(resp, _counted(len(prompt_tokens(context, conversation))))
 
 
 class CountCompletionTokens(Resource):

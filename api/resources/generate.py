@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import falcon
 
+from api.chat.plan import plan_chat
 from api.errors import ContextLengthExceeded
 from api.protocol.chat import ChatStream, chat_reply
 from api.protocol.conversation import (
@@ -18,7 +19,7 @@ from api.protocol.conversation import (
 from api.protocol.echo import Echo
 from api.protocol.fields import boolean
 from api.protocol.native import NativeStream, native_reply
-from api.protocol.prompt import chat_tokens, read_prompts
+from api.protocol.prompt import read_prompts
 from api.resources.generating import Generating, Shape
 from llamactypes.errors import PromptTooLong
 
@@ -62,7 +63,7 @@ class ChatCompletion(Generating):
         # Parameters first: they are cheap to refuse, a template is not cheap to render.
         is_echoed = boolean(body, "echo", False)
         facts = self._facts(without_reading(body), (), n_top_shown=n_top)
-        pieces = context.prompts.prompt(conversation).pieces
-        prompt = chat_tokens(pieces, context.prompt_vocab)
+        plan = plan_chat(context, conversation, facts.options)
         echo = (Echo(conversation.prefill or ""),) if is_echoed else ()
-        self._respond(req, resp, replace(facts, prompts=(prompt,), echoes=echo), _CHAT)
+        facts = replace(plan.added_to(facts), echoes=echo)
+        self._respond(req, resp, facts, _CHAT)

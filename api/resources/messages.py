@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import falcon
 
-from api.context import ServingContext
+from api.chat.plan import plan_chat, prompt_tokens
 from api.errors import MessagesOverloaded
 from api.protocol.messages_reply import MessageStream, message_reply
 from api.protocol.messages_request import (
     read_message_conversation,
     read_message_options,
 )
-from api.protocol.prompt import chat_tokens
 from api.resources.base import Resource, send_json
 from api.resources.generating import Generating, Shape
 from llamactypes.errors import EngineOverloaded
@@ -37,10 +34,11 @@ class Messages(Generating):
         body = self._read_json(req)
         # Parameters first: they are cheap to refuse, a template is not cheap to render.
         facts = self._facts(read_message_options(body), (), id_prefix="msg_")
-        prompt = _prompt_tokens(self._context, body)
+        conversation = read_message_conversation(body, self._context.chat_defaults)
+        plan = plan_chat(self._context, conversation, facts.options)
         stream = partial(MessageStream, request_id=req.context.request_id)
         shape = Shape(message_reply, stream)
-        self._respond(req, resp, replace(facts, prompts=(prompt,)), shape)
+        self._respond(req, resp, plan.added_to(facts), shape)
 
 
 class CountMessageTokens(Resource):
@@ -48,14 +46,11 @@ class CountMessageTokens(Resource):
 
     def on_post(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Answer how long the prompt of a message is, without generating."""
-        tokens = _prompt_tokens(self._context, self._read_json(req))
+        context = self._context
+        body = self._read_json(req)
+        conversation = read_message_conversation(body, context.chat_defaults)
+        tokens = prompt_tokens(context, conversation)
         send_json(resp, {"input_tokens": len(tokens)})
-
-
-def _prompt_tokens(context: ServingContext, body: dict[str, Any]) -> tuple[int, ...]:
-    conversation = read_message_conversation(body, context.chat_defaults)
-    pieces = context.prompts.prompt(conversation).pieces
-    return chat_tokens(pieces, context.prompt_vocab)
 
 
 @contextmanager

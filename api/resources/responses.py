@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import falcon
 
+from api.chat.plan import plan_chat, prompt_tokens
 from api.errors import ClientGone
 from api.json_loader import dumps_bytes
 from api.protocol.invalid import InvalidRequest
@@ -16,7 +16,7 @@ from api.protocol.responses import ResponseWriter
 from api.protocol.responses_request import ResponsesRequest, read_responses_request
 from api.resources.base import send_events, send_json
 from api.resources.generating import Generating
-from api.resources.responses_prompt import prompt_of, responses_errors
+from api.resources.responses_prompt import conversation_of, responses_errors
 from api.resources.resumable import answer_from, attaching, has_claim, resumable
 from api.responses.run import Events, ResponseRun
 from api.responses.store import StoredResponse, Turn
@@ -83,8 +83,8 @@ class CreateResponse(_Asking):
             request.options, (), n_top_shown=request.n_top, id_prefix="resp_"
         )
         is_kept = self._may_keep(request, turn)
-        prompt = prompt_of(self._context, request, turn.context())
-        facts = replace(facts, prompts=(prompt,))
+        conversation = conversation_of(self._context, request, turn.context())
+        facts = plan_chat(self._context, conversation, facts.options).added_to(facts)
         is_stream = facts.options.stream
         # In background only a stream is more than what can be fetched by its id.
         is_resumable = is_stream or not request.is_background or has_claim(req)
@@ -223,6 +223,7 @@ class CountResponseTokens(_Asking):
         with responses_errors():
             body = self._read_json(req)
             request, turn = self._read_request(body, req.context.key_index)
-            tokens = prompt_of(self._context, request, turn.context())
+            conversation = conversation_of(self._context, request, turn.context())
+            tokens = prompt_tokens(self._context, conversation)
         reply = {"object": "response.input_tokens", "input_tokens": len(tokens)}
         send_json(resp, reply)

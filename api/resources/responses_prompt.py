@@ -1,4 +1,4 @@
-"""From the items of a response to the tokens of its prompt."""
+"""From the items of a response to the conversation that they are."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from api.chat.plan import prompt_tokens
 from api.context import ServingContext
 from api.errors import ContextLengthExceeded
-from api.protocol.conversation import read_conversation
+from api.protocol.conversation import Conversation, read_conversation
 from api.protocol.invalid import InvalidRequest
-from api.protocol.prompt import chat_tokens
 from api.protocol.responses_items import Item
 from api.protocol.responses_messages import chat_messages, shortened
 from api.protocol.responses_request import ResponsesRequest
 from llamactypes.chat import MessageError
 from llamactypes.errors import PromptTooLong, TemplateError
 
-__all__ = ("prompt_of", "responses_errors")
+__all__ = ("conversation_of", "responses_errors")
 
 Messages = list[dict[str, Any]]
 
 
-def prompt_of(
+def conversation_of(
     context: ServingContext, request: ResponsesRequest, items: Sequence[Item]
-) -> tuple[int, ...]:
-    """Return the tokens of the prompt that `items` make, the oldest first.
+) -> Conversation:
+    """Return the conversation that `items` make, the oldest first.
 
     With ``truncation: "auto"`` the oldest messages are left out until the rest leaves
     room for an answer; the last turn is never left out.
     """
     messages = chat_messages(items, request.instructions)
     if not request.is_truncating:
-        return _tokens(context, request, messages)
+        return _conversation(context, request, messages)
     n_most = _room_for_prompt(request, context.engine.info.n_ctx_slot)
     choices = shortened(messages)
     first, last = 0, len(choices) - 1
@@ -42,7 +42,7 @@ def prompt_of(
             last = middle
         else:
             first = middle + 1
-    return _tokens(context, request, choices[first])
+    return _conversation(context, request, choices[first])
 
 
 def _room_for_prompt(request: ResponsesRequest, n_ctx: int) -> int:
@@ -56,18 +56,17 @@ def _fits(
     context: ServingContext, request: ResponsesRequest, messages: Messages, n_most: int
 ) -> bool:
     try:
-        return len(_tokens(context, request, messages)) <= n_most
+        conversation = _conversation(context, request, messages)
+        return len(prompt_tokens(context, conversation)) <= n_most
     except PromptTooLong:
         return False
 
 
-def _tokens(
+def _conversation(
     context: ServingContext, request: ResponsesRequest, messages: Messages
-) -> tuple[int, ...]:
+) -> Conversation:
     body = {**request.chat, "messages": messages}
-    conversation = read_conversation(body, context.chat_defaults)
-    pieces = context.prompts.prompt(conversation).pieces
-    return chat_tokens(pieces, context.prompt_vocab)
+    return read_conversation(body, context.chat_defaults)
 
 
 @contextmanager

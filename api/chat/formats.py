@@ -1,0 +1,57 @@
+"""How the model of a loaded template writes: learned once, then remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from llamactypes.chat import ChatTemplate
+from llamactypes.chat.learning import learn_format
+from llamactypes.chat.output.format import ChatFormat, Tags
+
+__all__ = ("PLAIN", "ends_in_thinking", "format_of", "marker_tokens")
+
+PLAIN = ChatFormat()
+"""Of the library's own templates: nothing is known of how their models write."""
+
+
+def format_of(template: ChatTemplate | None) -> ChatFormat:
+    """Return the format of a template; None: one of the library's own."""
+    if template is None:
+        return PLAIN
+    return _learned(template.source, template.bos_token, template.eos_token)
+
+
+@lru_cache(maxsize=16)
+def _learned(source: str, bos: str, eos: str) -> ChatFormat:
+    return learn_format(ChatTemplate(source, bos_token=bos, eos_token=eos))
+
+
+def ends_in_thinking(prompt: str, prefill: str, tags: Tags | None) -> bool:
+    """Return whether the answer to a prompt goes on inside the thinking.
+
+    Args:
+        prompt: Its text.
+        prefill: What of it the answer begins with.
+        tags: Around thinking; None: the model does not think.
+    """
+    if tags is None or not tags.open.strip():
+        return False
+    opening, closing = tags.open.strip(), tags.close.strip()
+    is_open = prompt.removesuffix(prefill).rstrip().endswith(opening)
+    if prefill:
+        last_open, last_close = prefill.rfind(opening), prefill.rfind(closing)
+        is_open = last_open > last_close or (is_open and last_close < 0)
+    return is_open
+
+
+def marker_tokens(
+    form: ChatFormat, control_tokens: Mapping[str, int]
+) -> frozenset[int]:
+    """Return the control tokens that must be seen to read a text of this format."""
+    markers = form.markers
+    return frozenset(
+        token
+        for text, token in control_tokens.items()
+        if text and any(text in marker for marker in markers)
+    )

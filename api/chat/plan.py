@@ -1,0 +1,95 @@
+"""What one conversation asks of the engine, and how its answer is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from api.chat.formats import ends_in_thinking, format_of, marker_tokens
+from api.chat.tool_constraint import tool_constraint
+from api.protocol.conversation import Conversation
+from api.protocol.options import CompletionOptions
+from api.protocol.prompt import chat_tokens
+from api.protocol.reading import PLAIN, Reading
+from api.protocol.reply import ReplyFacts
+from llamactypes.chat.output.format import ChatFormat
+
+if TYPE_CHECKING:
+    from api.context import ServingContext
+
+__all__ = ("ChatPlan", "plan_chat", "prompt_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPlan:
+    """A conversation, ready to be answered."""
+
+    prompt: tuple[int, ...]
+    reading: Reading
+    options: CompletionOptions
+    """The request's, with what the conversation adds."""
+
+    def added_to(self, facts: ReplyFacts) -> ReplyFacts:
+        """Return `facts` of the request with its prompt, options and reading."""
+        return replace(
+            facts, prompts=(self.prompt,), options=self.options, reading=self.reading
+        )
+
+
+def plan_chat(
+    context: ServingContext, conversation: Conversation, options: CompletionOptions
+) -> ChatPlan:
+    """Render a conversation and find out what its answer may be.
+
+    Raises:
+        MessageError: The messages are malformed.
+        TemplateError: The template refused the conversation.
+        InvalidRequest: A tool cannot be honoured.
+        ConstraintUnavailable: A call is required, and nothing can enforce it.
+    """
+    prompt = context.prompts.prompt(conversation)
+    form = format_of(None)
+    prefill = conversation.prefill or ""
+    in_thinking = ends_in_thinking(prompt.text, prefill, form.reasoning)
+    control_tokens = context.engine.vocab.control_tokens
+    constraint = tool_constraint(
+        context.engine, form, conversation.tool_use, in_thinking
+    )
+    if constraint is not None:
+        options = replace(options, constraint=constraint)
+    preserved = marker_tokens(form, control_tokens)
+    reading = _reading(form, conversation, in_thinking, constraint is not None)
+    return ChatPlan(
+        chat_tokens(prompt.pieces, context.prompt_vocab),
+        reading,
+        replace(options, preserved_tokens=preserved),
+    )
+
+
+def prompt_tokens(
+    context: ServingContext, conversation: Conversation
+) -> tuple[int, ...]:
+    """Return the prompt of a conversation, which will not be answered."""
+    pieces = context.prompts.prompt(conversation).pieces
+    return chat_tokens(pieces, context.prompt_vocab)
+
+
+def _reading(
+    form: ChatFormat,
+    conversation: Conversation,
+    in_thinking: bool,
+    is_constrained: bool,
+) -> Reading:
+    if conversation.skip_parsing:
+        return PLAIN
+    if conversation.reasoning_format == "none":
+        form, in_thinking = replace(form, reasoning=None), False
+    use = conversation.tool_use
+    return Reading(
+        form,
+        in_thinking,
+        with_tools=use.is_parsed and form.tools is not None,
+        streams_arguments=is_constrained,
+        schemas=use.schemas,
+        keeps_thinking=conversation.reasoning_format == "deepseek-legacy",
+    )
