@@ -91,29 +91,33 @@ def create_app(
     settings: Settings | None = None,
     engine: Engine | None = None,
     streams: StreamSessions | None = None,
-) -> falcon.App[Any, Any]:
+) -> ObservedApp:
     """Return the WSGI application.
 
     Args:
         settings: None: read from the environment (``LLAMA_ARG_MODEL`` …).
         engine: None: one is made from `settings`, starts to load at once, and stops
-            with the process. A given one stays its owner's.
+            with the process, or by the application's ``close``. A given one stays its
+            owner's.
         streams: Those of conversations; None: new ones. Their owner may close them.
     """
+    own = None
     if engine is None:
         from api.serving.bootstrap import settings_of_process, start_engine
 
         settings = settings or settings_of_process()
-        engine = start_engine(settings)
+        own = start_engine(settings)
+        engine = own.engine
     settings = settings or Settings.from_environment()
     vertex = _vertex_routes(settings)
     known = [path for _, paths in _ROUTES for path in paths]
     traffic = Traffic(settings.api_prefix, known + vertex)
     context = ServingContext(settings, engine, traffic, streams)
     context.routes = _ROUTES
-    app: falcon.App[Any, Any] = ObservedApp(
-        (log_access, *span_observers(lambda: context.model_id))
-    )
+    app = ObservedApp((log_access, *span_observers(lambda: context.model_id)))
+    if own is not None:
+        own.streams = context.streams
+        app.close = own.close
     app.req_options.strip_url_path_trailing_slash = True
     install(app, context)
     install_error_handlers(app)

@@ -26,6 +26,7 @@ from llamactypes.chat import MessageError
 from llamactypes.errors import (
     AdapterError,
     ClosedError,
+    EngineAsleep,
     EngineFailed,
     EngineLoading,
     EngineOverloaded,
@@ -48,6 +49,7 @@ __all__ = (
     "KeyBusy",
     "MessagesOverloaded",
     "NotAuthorized",
+    "ENGINE_FAILED",
     "describe",
     "install_error_handlers",
 )
@@ -62,6 +64,14 @@ _RETRY_AFTER_S = 5
 
 # Statuses that clients with a retry policy try again although it cannot help.
 _HOPELESS = {"x-should-retry": "false"}
+
+ENGINE_FAILED = "the engine failed and serves no more; the server's log has the reason"
+"""The reason may hold a path, or the words of a library."""
+
+_ASLEEP = (
+    "the model was unloaded, for nobody needed it, and cannot be loaded again now; the "
+    "server's log has the reason, and the next request tries once more"
+)
 
 _MESSAGES = {404: "File Not Found", 405: "Method Not Allowed"}
 
@@ -99,6 +109,24 @@ class KeyBusy(Exception):  # noqa: N818 - a refusal
     def __init__(self, message: str, retry_after_s: float) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class StreamInterrupted(Exception):  # noqa: N818 - what happened
+    """The process that made a stream ended before the stream did."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the server that generated this ended in the middle: nothing follows, and "
+            "nothing before is lost; send the request again for a whole answer"
+        )
+
+
+class ReplayedError(Exception):
+    """An error as it was written down: all that clients may know of it."""
+
+    def __init__(self, reply: ErrorReply) -> None:
+        super().__init__(reply.message)
+        self.reply = reply
 
 
 def describe(error: BaseException, request_id: str = "-") -> ErrorReply:
@@ -236,6 +264,24 @@ def _failed(error: Any) -> ErrorReply:
     return ErrorReply(500, str(error), headers=_HOPELESS)
 
 
+def _engine_failed(error: Any) -> ErrorReply:
+    return ErrorReply(500, ENGINE_FAILED, headers=_HOPELESS)
+
+
+def _asleep(error: Any) -> ErrorReply:
+    return replace(_unavailable(error), message=_ASLEEP)
+
+
+def _interrupted(error: Any) -> ErrorReply:
+    extra = {"code": "stream_interrupted"}
+    return ErrorReply(500, str(error), extra=extra, headers=_HOPELESS)
+
+
+def _replayed(error: Any) -> ErrorReply:
+    reply: ErrorReply = error.reply
+    return reply
+
+
 def _kv_full(error: Any) -> ErrorReply:
     return ErrorReply(500, f"Context size has been exceeded. ({error})")
 
@@ -266,10 +312,13 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
     (EngineOverloaded, _overloaded),
     (KeyBusy, _overloaded),
     (EngineLoading, _loading),
+    (EngineAsleep, _asleep),
     (EngineStopped, _unavailable),
     (ClosedError, _unavailable),
-    (EngineFailed, _failed),
+    (EngineFailed, _engine_failed),
     (GenerationCancelled, _failed),
+    (StreamInterrupted, _interrupted),
+    (ReplayedError, _replayed),
     (SamplingError, _sampling),
     (TokenizeError, _bad_request),
     (TemplateError, _template),

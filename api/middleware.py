@@ -14,7 +14,7 @@ import falcon
 
 from api.context import ServingContext
 from api.cors import CorsPolicy
-from api.errors import JSON_TYPE, NotAuthorized
+from api.errors import ENGINE_FAILED, JSON_TYPE, NotAuthorized
 from api.exchange import exchange_of
 from api.request_id import id_headers, request_name
 from llamactypes.engine import EngineState
@@ -94,15 +94,21 @@ class Readiness:
         path = route_path(req, self._context.settings.api_prefix)
         is_health = path in self._health
         if engine.state is EngineState.FAILED:
-            reason = f"the engine failed: {engine.failure}"
             is_probe = is_health or path == _LIVE
-            raise EngineStopped(reason) if is_probe else EngineFailed(reason)
+            kind = EngineStopped if is_probe else EngineFailed
+            raise kind(ENGINE_FAILED)
         if path == _LIVE:
             return
         if engine.state in (EngineState.CREATED, EngineState.LOADING):
             raise EngineLoading("Loading model")
-        if is_health or req.method == "POST":
+        if is_health or (req.method == "POST" and not _ends_work(path)):
             raise EngineStopped("the server is shutting down")
+
+
+def _ends_work(path: str) -> bool:
+    """Whether a POST helps a stopping server to its end, or asks how far it is."""
+    is_cancel = path.endswith("/cancel") and "/responses/" in path
+    return is_cancel or path == "/v1/streams/lookup"
 
 
 class Key:

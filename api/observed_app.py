@@ -21,16 +21,27 @@ Observer = Callable[[Exchange], None]
 """Called once for each exchange, by its worker, when the body was sent or dropped."""
 
 
+def _has_nothing(deadline_s: float) -> bool:
+    """Close nothing."""
+    return True
+
+
 class ObservedApp(falcon.App[Any, Any]):
     """Hands every exchange to its observers when it has ended.
 
     Falcon's own middleware ends before the first event of a stream, so this wraps the
     application as its server calls it.
+
+    Attributes:
+        close: Stops what belongs to the application: ``close(deadline_s)`` lets
+            generations end until the deadline, frees the engine if `create_app` made
+            it, and gives back whether all of it ended. Any thread, any number of times.
     """
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         super().__init__()
         self._observers = tuple(observers)
+        self.close: Callable[[float], bool] = _has_nothing
 
     def __call__(
         self, env: WSGIEnvironment, start_response: StartResponse

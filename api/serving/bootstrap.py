@@ -7,22 +7,15 @@ what we add is an engine that starts to load, and the same orderly end as
 
 from __future__ import annotations
 
-import atexit
 import logging
-import os
-import signal
-import threading
 from pathlib import Path
-from queue import SimpleQueue
-from types import FrameType
 
 from api.prometheus import INSTALL_HINT, has_prometheus_client
+from api.serving.embedded import EmbeddedEngine
 from api.serving.interpreter import share_fairly
 from api.serving.log_setup import set_up_logging
-from api.serving.model_source import HUB_HINT, has_hub_package, loader_of
+from api.serving.model_source import HUB_HINT, has_hub_package
 from api.settings import Settings, SettingsError
-from llamactypes.engine import Engine
-from llamactypes.errors import EngineStopped
 
 __all__ = (
     "check_extras",
@@ -33,9 +26,6 @@ __all__ = (
 )
 
 logger = logging.getLogger("llamactypes.server")
-
-_FLUSH_S = 0.3
-"""Between the end of the engine and of the loop, for last answers to be sent."""
 
 
 def settings_of_process() -> Settings:
@@ -60,7 +50,7 @@ def settings_of_process() -> Settings:
     return settings
 
 
-def start_engine(settings: Settings) -> Engine:
+def start_engine(settings: Settings) -> EmbeddedEngine:
     """Return an engine that begins to load, and stops when the process ends.
 
     On the main thread with signals at their defaults, SIGTERM and SIGINT stop the
@@ -72,25 +62,7 @@ def start_engine(settings: Settings) -> Engine:
     """
     check_model(settings)
     share_fairly()
-    engine = Engine(settings.engine, load=loader_of(settings))
-    engine.start()
-    threading.Thread(target=_report, args=(engine,), daemon=True).start()
-    atexit.register(engine.stop, 0.0)
-    if _may_take_signals():
-        _Hooks(engine, settings.shutdown_timeout_s).install()
-    return engine
-
-
-def _report(engine: Engine) -> None:
-    """Say in the log how loading ended: nobody else here waits for it."""
-    try:
-        engine.wait_ready()
-    except EngineStopped:
-        return
-    except Exception as error:
-        logger.error("loading failed: %s", error)
-    else:
-        logger.info("model loaded: %s", engine.info.path)
+    return EmbeddedEngine(settings)
 
 
 def check_model(settings: Settings) -> None:
@@ -136,51 +108,3 @@ def require_hub_package(flag: str) -> None:
     """
     if not has_hub_package():
         raise SettingsError(f"{flag} needs the package huggingface_hub: {HUB_HINT}")
-
-
-def _may_take_signals() -> bool:
-    """Whether nobody else in this process has taken the signals."""
-    return (
-        threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-        and signal.getsignal(signal.SIGINT)
-        in (signal.SIG_DFL, signal.default_int_handler)
-    )
-
-
-class _Hooks:
-    """First signal: stop the engine, then leave the loop. Second: end at once.
-
-    The handler only hands the signal's number to a waiting thread (`SimpleQueue.put`
-    may be called from handlers); that thread stops the engine while the loop still
-    sends answers, and sends the signal once more when it is done.
-    """
-
-    def __init__(self, engine: Engine, drain_s: float) -> None:
-        self._engine = engine
-        self._drain_s = drain_s
-        self._signals: SimpleQueue[int] = SimpleQueue()
-        self._is_stopping = False
-        self._is_drained = False
-
-    def install(self) -> None:
-        threading.Thread(target=self._wait, name="stopper", daemon=True).start()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._is_drained:
-            raise SystemExit(0)
-        if self._is_stopping:
-            os._exit(1)
-        self._is_stopping = True
-        self._signals.put(number)
-
-    def _wait(self) -> None:
-        number = self._signals.get()
-        self._engine.stop(self._drain_s)
-        threading.Event().wait(_FLUSH_S)
-        self._is_drained = True
-        main = threading.main_thread().ident
-        if main is not None:
-            signal.pthread_kill(main, number)

@@ -15,6 +15,7 @@ from waitress.server import BaseWSGIServer, create_server
 
 from api.cors import CorsPolicy
 from api.serving.dispatcher import LaneDispatcher, control_test
+from api.serving.pressure import Pressure
 from api.serving.refusals import BODY_SLACK_BYTES, Channel
 from api.serving.unix_socket import remove_file
 from api.settings import Settings
@@ -64,11 +65,16 @@ class HttpServer:
         self._listeners = [
             entry for entry in self._map.values() if isinstance(entry, BaseWSGIServer)
         ]
+        self._kind = Channel.kind(CorsPolicy.of(settings))
+        self._pressure = Pressure(_connection_limit(), self._map)
         for listener in self._listeners:
-            listener.channel_class = Channel.kind(CorsPolicy.of(settings))
+            listener.channel_class = self._kind
+            self._pressure.guard(listener)
+        self._shares_port = settings.reuse_port
 
     def turn(self, timeout_s: float) -> None:
         """Wait for sockets at most `timeout_s` and serve what is ready."""
+        self._pressure.relieve()
         wasyncore.loop(timeout=timeout_s, use_poll=True, map=self._map, count=1)
         now = time.time()
         if now >= self._sweep_at:
@@ -81,14 +87,21 @@ class HttpServer:
         """End the current wait. Any thread, and signal handlers: it writes one byte."""
         self._listeners[0].pull_trigger()
 
+    def begin_ending(self) -> None:
+        """Let each answer end its connection; new ones are still let in, to be told.
+
+        Not where others share the port (--reuse-port): they take the new ones.
+        """
+        self._kind.is_ending = True
+        if self._shares_port:
+            for listener in self._listeners:
+                if listener.family != socket.AF_UNIX:
+                    _close_listener(listener)
+
     def stop_accepting(self) -> None:
         """Close the listening sockets and the connections that carry no request."""
         for listener in self._listeners:
-            listener.accepting = False
-            listener.del_channel()
-            if listener.socket is not None:
-                remove_file(listener.socket)
-                listener.socket.close()
+            _close_listener(listener)
         for channel in self._channels():
             if not _is_busy(channel):
                 channel.handle_close()
@@ -125,6 +138,17 @@ class HttpServer:
                     "dropped a client that read nothing for %d s", int(silent_s)
                 )
                 channel.handle_close()
+
+
+def _close_listener(listener: BaseWSGIServer) -> None:
+    """Take the address back; idempotent. Connections stay."""
+    if not listener.accepting:
+        return
+    listener.accepting = False
+    listener.del_channel()
+    if listener.socket is not None:
+        remove_file(listener.socket)
+        listener.socket.close()
 
 
 def _by_family(sockets: Sequence[socket.socket]) -> list[list[socket.socket]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from api.serving.unix_socket import ListenError, bind_unix, is_unix, remove_file
 
-__all__ = ("ListenError", "bind_all", "urls")
+__all__ = ("ListenError", "bind_all", "close_all", "remove_files", "urls")
 
 
 def bind_all(
@@ -30,11 +30,22 @@ def bind_all(
     try:
         bound.extend(_bind(host, port, reuse_port) for host in hosts)
     except ListenError:
-        for opened in bound:
-            remove_file(opened)
-            opened.close()
+        close_all(bound)
         raise
     return bound
+
+
+def remove_files(sockets: Sequence[socket.socket]) -> None:
+    """Remove the files of UNIX sockets, and nothing else."""
+    for each in sockets:
+        remove_file(each)
+
+
+def close_all(sockets: Sequence[socket.socket]) -> None:
+    """Give the addresses back."""
+    remove_files(sockets)
+    for each in sockets:
+        each.close()
 
 
 def _bind(host: str, port: int, reuse_port: bool) -> socket.socket:

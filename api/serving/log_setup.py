@@ -6,8 +6,9 @@ import json
 import logging
 import os
 import sys
-from typing import ClassVar, TextIO
+from typing import Any, ClassVar, TextIO
 
+from api.serving.brief_trace import brief_trace
 from api.settings import Settings, SettingsError
 
 __all__ = ("set_up_logging",)
@@ -25,7 +26,25 @@ _ACCESS = "llamactypes.access"
 _COLORS = {logging.WARNING: "\033[33m", logging.ERROR: "\033[31m"}
 
 
-class _Formatter(logging.Formatter):
+class _Discreet(logging.Formatter):
+    """Whole tracebacks only where everything is logged."""
+
+    has_tracebacks = False
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line, or more with a traceback."""
+        record.exc_text = None  # logging's cache: another handler may say more, or less
+        try:
+            return super().format(record)
+        finally:
+            record.exc_text = None
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
+        """Return what went wrong where."""
+        return super().formatException(ei) if self.has_tracebacks else _brief(ei)
+
+
+class _Formatter(_Discreet):
     """Lines as llama-server's: the message alone unless prefix or time is asked for."""
 
     def __init__(self, settings: Settings, *, colored: bool) -> None:
@@ -44,7 +63,7 @@ class _Formatter(logging.Formatter):
         return f"{color}{line}\033[0m" if color else line
 
 
-class _JsonFormatter(logging.Formatter):
+class _JsonFormatter(_Discreet):
     """llama-server's objects, and the logger's name."""
 
     _LEVELS: ClassVar = {"WARNING": "warn", "CRITICAL": "error"}
@@ -96,6 +115,10 @@ def set_up_logging(settings: Settings) -> None:
         logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
+def _brief(ei: Any) -> str:
+    return f"  {brief_trace(ei[1])} (-v logs the traceback)"
+
+
 def _is_no_farewell(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith("Client disconnected")
 
@@ -109,9 +132,10 @@ def _level(settings: Settings) -> int:
 
 
 def _formatter(settings: Settings, *, colored: bool) -> logging.Formatter:
-    if settings.log_jsonl:
-        return _JsonFormatter()
-    return _Formatter(settings, colored=colored)
+    made = _JsonFormatter() if settings.log_jsonl else None
+    formatter = made or _Formatter(settings, colored=colored)
+    formatter.has_tracebacks = _level(settings) <= logging.DEBUG
+    return formatter
 
 
 def _stderr_handler(settings: Settings) -> logging.Handler:

@@ -8,7 +8,7 @@ from typing import Any
 
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser
-from waitress.task import ErrorTask
+from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import Error
 
 from api.access_log import log_access
@@ -39,6 +39,17 @@ class RequestTimeout(Error):  # noqa: N818 - what happened, answered like an err
 
     code = 408
     reason = "Request Timeout"
+
+
+class _Answer(WSGITask):
+    """waitress's, but for the end of the server: then its connection ends, too."""
+
+    def build_response_header(self) -> bytes:
+        """Return status line and headers."""
+        channel: Any = self.channel
+        if channel.is_ending:
+            self.set_close_on_finish()
+        return super().build_response_header()
 
 
 class _Refusal(ErrorTask):
@@ -134,8 +145,11 @@ class Channel(HTTPChannel):
     """A connection whose refusals are JSON, and whose requests must come in time."""
 
     parser_class = _Parser
+    task_class = _Answer
     error_task_class = _Refusal
     cors = CorsPolicy()
+    is_ending = False
+    """Whether the server is about to end; of all connections of a kind."""
     _began_at = 0.0
 
     @staticmethod

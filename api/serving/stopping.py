@@ -17,8 +17,8 @@ make two of one Ctrl-C."""
 _SECOND = b"second signal: ending at once\n"
 
 
-def _no_wake() -> None:
-    """Wake nobody: nothing waits yet."""
+def _nothing() -> None:
+    """Do nothing: there is nothing to wake, or to clean, yet."""
 
 
 class StopSignal:
@@ -32,7 +32,8 @@ class StopSignal:
     def __init__(self) -> None:
         self.is_set = False
         self._set_at = 0.0
-        self._wake: Callable[[], object] = _no_wake
+        self._wake: Callable[[], object] = _nothing
+        self._clean: Callable[[], object] = _nothing
 
     def install(self) -> None:
         """Take over SIGTERM and SIGINT."""
@@ -43,9 +44,13 @@ class StopSignal:
         """Call `wake` from the handler; it must be safe there, such as one write."""
         self._wake = wake
 
+    def clean_with(self, clean: Callable[[], object]) -> None:
+        """Call `clean` before a second signal ends the process; it must be quick."""
+        self._clean = clean
+
     def wake_nobody(self) -> None:
         """Forget `wake_with`: what it woke is gone."""
-        self._wake = _no_wake
+        self._wake = _nothing
 
     def ignore(self) -> None:
         """Let later signals change nothing: the work is done, only Python has to end.
@@ -59,8 +64,14 @@ class StopSignal:
         if self.is_set:
             if time.monotonic() - self._set_at < _REPEAT_S:
                 return
-            os.write(2, _SECOND)
-            os._exit(1)
+            self._end_at_once()
         self.is_set = True
         self._set_at = time.monotonic()
         self._wake()
+
+    def _end_at_once(self) -> None:
+        try:
+            os.write(2, _SECOND)
+            self._clean()
+        finally:
+            os._exit(1)

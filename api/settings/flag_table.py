@@ -10,6 +10,7 @@ from __future__ import annotations
 from api.settings.flag_kinds import REASONING
 from api.settings.flag_table_context import CONTEXT_FLAGS
 from api.settings.flag_table_embedding import EMBEDDING_FLAGS
+from api.settings.flag_table_faults import FAULT_FLAGS
 from api.settings.flag_table_model import DEVICE_FLAGS, MODEL_FLAGS
 from api.settings.flag_table_sampling import GENERATION_FLAGS, SAMPLING_FLAGS
 from api.settings.flag_table_streams import STREAM_FLAGS
@@ -23,7 +24,6 @@ from api.settings.flags import (
     TEXT_LIST,
     choice,
     integer,
-    number,
     section,
     switch,
     valued,
@@ -294,15 +294,6 @@ _SERVER = section(
         commands=_SERVE,
     ),
     valued(
-        "--shutdown-timeout",
-        "shutdown_timeout_s",
-        number(0.0, 86400.0),
-        "SECONDS",
-        "How long running requests may go on after SIGTERM or SIGINT.",
-        "LLAMA_ARG_SHUTDOWN_TIMEOUT",
-        commands=_SERVE,
-    ),
-    valued(
         "--cors-origins",
         "cors_origins",
         TEXT,
@@ -502,6 +493,7 @@ FLAGS = (
     *_CHAT,
     *_SERVER,
     *STREAM_FLAGS,
+    *FAULT_FLAGS,
     *_LOGGING,
 )
 """In the order of ``--help`` and docs/cli.md."""

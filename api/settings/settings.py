@@ -91,13 +91,15 @@ class Settings:
     """Most generations of one API key at a time; 0: no limit."""
     timeout_s: int = 60
     write_stall_s: float = 60.0
-    """A client that reads nothing for this long is dropped; follows `timeout_s`."""
+    """A client that reads nothing for this long is dropped; not given: `timeout_s`."""
     sse_ping_interval_s: int = 30
     """-1 and 0: never."""
     threads_http: int = -1
     queue_size: int = -1
     max_body_bytes: int = 64 << 20
-    shutdown_timeout_s: float = 3.0
+    shutdown_timeout_s: float = 30.0
+    exit_on_failure: bool = False
+    """End the process when the engine has failed."""
     responses_store: int = 1000
     """Responses of ``/v1/responses`` that are kept; 0: none."""
     responses_store_mib: int = 64
@@ -221,7 +223,7 @@ class Settings:
             chat_template_kwargs=_template_variables(settings),
             api_keys=api_keys,
             api_prefix=_clean_prefix(settings.api_prefix),
-            write_stall_s=float(settings.timeout_s),
+            write_stall_s=given.get("write_stall_s", float(settings.timeout_s)),
         )._with_engine(engine)
 
     def _with_engine(self, given: Mapping[str, Any]) -> Settings:
@@ -247,7 +249,7 @@ class Settings:
         workers = _n_workers(self, engine.n_slots)
         room = workers - _SPARE_THREADS - engine.n_slots
         queue = room if self.queue_size < 0 else min(self.queue_size, room)
-        orphan_s = self.timeout_s + _ORPHAN_SLACK_S
+        orphan_s = max(self.timeout_s, self.write_stall_s) + _ORPHAN_SLACK_S
         return dataclasses.replace(
             self,
             notices=self.notices + _shortened(self, queue),

@@ -101,17 +101,41 @@ def test_json_lines_carry_level_time_and_message(tmp_path: Path) -> None:
     }
 
 
-def test_json_line_holds_the_traceback(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    set_up(f"--log-jsonl --log-file {path}")
+def log_a_failure() -> None:
     try:
-        raise ValueError("bad")
+        try:
+            raise KeyError("inner secret")
+        except KeyError as error:
+            raise ValueError("a secret") from error
     except ValueError:
         logging.getLogger("x").exception("failed")
-    line = json.loads(path.read_text("utf-8"))
+
+
+def test_json_line_holds_the_traceback_when_everything_is_logged(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log"
+    set_up(f"-v --log-jsonl --log-file {path}")
+    log_a_failure()
+    line = json.loads(path.read_text("utf-8").splitlines()[-1])
     assert line["level"] == "error"
     assert line["msg"].startswith("failed\nTraceback")
-    assert line["msg"].endswith("ValueError: bad")
+    assert line["msg"].endswith("ValueError: a secret")
+
+
+@pytest.mark.parametrize("form", ["", "--log-jsonl"])
+def test_a_failure_is_a_place_without_its_words_by_default(
+    tmp_path: Path, form: str
+) -> None:
+    path = tmp_path / "log"
+    set_up(f"{form} --log-file {path}")
+    log_a_failure()
+    text = path.read_text("utf-8")
+    assert "ValueError in api/test_log_setup.py:" in text
+    assert "after KeyError in" in text
+    assert "secret" not in text
+    assert "Traceback" not in text
+    assert str(Path(__file__).parent) not in text
 
 
 def test_requests_to_the_hub_are_logged_at_level_five_only() -> None:

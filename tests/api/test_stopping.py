@@ -1,4 +1,4 @@
-"""Signals as the process gets them; the real server is stopped in tests/server."""
+"""Signals as the process gets them; the real server is stopped in tests/faults."""
 
 from __future__ import annotations
 

@@ -72,6 +72,18 @@ def test_stop_gives_up_on_a_stuck_thread(engine, stuck):
     assert engine.stop(0) is False
 
 
+def test_stop_tells_the_readers_of_a_stuck_thread_without_a_watchdog(model, stuck):
+    engine = Engine(EngineConfig("fake.gguf", n_parallel=2), load=model.load)
+    engine.start()
+    engine.wait_ready(WAIT_S)
+    generation = engine.submit(make_request(2))
+    assert stuck.is_inside.wait(WAIT_S)
+    assert engine.stop(0, 0.2) is False
+    assert isinstance(generation.result.error, EngineFailed)
+    stuck.release.set()
+    assert engine.stop(0) is True
+
+
 def test_a_thread_that_comes_back_after_all_frees_everything(engine, model, stuck):
     generation = engine.submit(make_request(2))
     eventually(lambda: engine.state is EngineState.FAILED)

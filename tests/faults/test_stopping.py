@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests.server.conftest import EIGHT_SLOTS, StartServer
-from tests.support.server_process import ServerProcess, elapsed_s
+from tests.support.server_process import ServerProcess, elapsed_s, free_port
 from tests.support.streams import ENDLESS, StreamReader
 from tests.support.waiting import eventually
 
@@ -114,7 +115,7 @@ def test_stop_lets_a_stream_finish_within_the_drain_time(
     assert_clean_end(server)
 
 
-def test_stop_closes_the_port_at_once_and_lets_streams_go_on(
+def test_stop_ends_readiness_at_once_and_lets_streams_go_on(
     start_server: StartServer, stories_model_path: Path
 ) -> None:
     server = start_server(
@@ -124,16 +125,52 @@ def test_stop_closes_the_port_at_once_and_lets_streams_go_on(
         "0",
         *EIGHT_SLOTS,
         "--shutdown-timeout",
-        "2",
+        "3",
     )
     server.wait_ready()
     reader = StreamReader(server.url + "/completion", ENDLESS)
     eventually(lambda: len(reader.events) > 3)
     server.send()
-    eventually(lambda: server.status("/health") == 0)
+    eventually(lambda: server.status("/readyz") == 503)
+    for path in ("/health", "/readyz"):
+        assert_refused(server.get(path))
+    assert_refused(server.post("/v1/chat/completions", {"messages": []}))
+    alive = server.get("/livez")
+    assert alive.status_code == 200
+    assert alive.headers["Connection"] == "close"
     n_events = len(reader.events)
     eventually(lambda: len(reader.events) > n_events)
     assert server.wait_exit(within_s=8) == 0
+    assert server.status("/livez") == 0
+    reader.join()
+    assert reader.has_error
+
+
+def assert_refused(reply: requests.Response) -> None:
+    assert reply.status_code == 503
+    assert int(reply.headers["Retry-After"]) > 0
+    assert reply.headers["Connection"] == "close"
+    assert reply.json()["error"]["type"] == "unavailable_error"
+
+
+def test_stop_can_be_hastened_by_who_waits_for_the_stream(
+    start_server: StartServer, stories_model_path: Path
+) -> None:
+    server = start_server("-m", str(stories_model_path), "--port", "0", *EIGHT_SLOTS)
+    server.wait_ready()
+    named = {"X-Conversation-Id": "trip"}
+    reader = StreamReader(server.url + "/completion", ENDLESS, named)
+    body = {"input": "Once", "ignore_eos": True, "background": True}
+    later = server.post("/v1/responses", body).json()["id"]
+    eventually(lambda: len(reader.events) > 3)
+    server.send()
+    eventually(lambda: server.status("/readyz") == 503)
+    known = server.post("/v1/streams/lookup", {"conversation_ids": ["trip"]})
+    assert known.json()[0]["is_done"] is False
+    assert server.post(f"/v1/responses/{later}/cancel", {}).status_code == 200
+    url = server.url + "/v1/stream/trip"
+    assert requests.delete(url, timeout=5).status_code == 204
+    assert server.wait_exit(within_s=5) == 0
     reader.join()
     assert reader.has_error
 
@@ -178,6 +215,40 @@ def test_second_signal_ends_at_once(
     assert server.wait_exit(1) == 1
     assert elapsed_s(since) < 2
     reader.join()
+
+
+def test_second_signal_leaves_no_socket_file(
+    start_server: StartServer, stories_model_path: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "llm.sock"
+    flags = ("--host", f"127.0.0.1,{path}", "--port", str(free_port()))
+    server = start_server("-m", str(stories_model_path), *flags, *EIGHT_SLOTS)
+    server.wait_ready()
+    reader = StreamReader(server.url + "/completion", ENDLESS)
+    eventually(lambda: len(reader.events) > 3)
+    assert path.exists()
+    server.send()
+    eventually(lambda: "stopping" in server.err)
+    eventually(lambda: server.send() or server.process.poll() is not None)
+    assert server.wait_exit(1) == 1
+    assert not path.exists()
+    reader.join()
+
+
+def test_a_start_that_fails_half_way_leaves_nothing(
+    start_server: StartServer, tiny_model_path: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "llm.sock"
+    server = start_server(
+        "-m",
+        str(tiny_model_path),
+        "--host",
+        str(path),
+        environment={"AIP_MODE": "PREDICTION", "AIP_PREDICT_ROUTE": "/health"},
+    )
+    assert server.wait_exit(20) == 2
+    assert "AIP_PREDICT_ROUTE" in server.err
+    assert not path.exists()
 
 
 def test_signal_that_comes_twice_at_once_is_one(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.conftest import StartServer
-from tests.server.test_stop import assert_clean_end
+from tests.faults.test_stopping import assert_clean_end
 from tests.support.server_process import ServerProcess, free_port
 from tests.support.streams import ENDLESS, StreamReader
 from tests.support.waiting import eventually
@@ -78,15 +78,18 @@ def test_waitress_serve_says_what_is_wrong_with_the_environment(
     assert "Traceback" not in server.err
 
 
-def test_waitress_serve_answers_with_the_reason_when_loading_failed(
+def test_waitress_serve_logs_the_reason_when_loading_failed(
     start_server: StartServer, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(60))
     server = start_waitress(start_server, broken)
     server.wait_listening()
-    eventually(lambda: "broken.gguf" in server.get("/health").text)
-    assert server.status("/health") == 503
+    eventually(lambda: "broken.gguf" in server.err)
+    reply = server.get("/health")
+    assert reply.status_code == 503
+    assert "log has the reason" in reply.text
+    assert "broken.gguf" not in reply.text
     assert server.stop(within_s=5) == 0
 
 
