@@ -1,0 +1,151 @@
+"""Reads one tool call: literal texts, and what stands between them. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from llamactypes.chat.output.draft import Draft
+from llamactypes.chat.output.format import ArgumentForm, Slot, ToolSyntax
+from llamactypes.chat.output.json_arguments import read_json_object, read_json_string
+from llamactypes.chat.output.markers import MORE, NO, Marker
+from llamactypes.chat.output.python_arguments import read_python
+from llamactypes.chat.output.reading import peek, read_word
+from llamactypes.chat.output.source import (
+    BrokenTextError,
+    Reading,
+    Source,
+    expect,
+    more,
+)
+from llamactypes.chat.output.tagged_arguments import TaggedReader
+
+__all__ = ("CallReader", "Schemas")
+
+Schemas = Mapping[str, Mapping[str, Any]]
+"""Name of a tool → schema of its parameters."""
+
+_WORD_ENDS = re.compile(r"[ \t\r\n]")
+_OPENING = {ArgumentForm.JSON: "{", ArgumentForm.JSON_STRING: '"'}
+
+
+class CallReader:
+    """Reads a call whose parts come in the syntax's order."""
+
+    def __init__(self, syntax: ToolSyntax, schemas: Schemas) -> None:
+        self._syntax = syntax
+        self._schemas = schemas
+        self._id = re.compile(syntax.id_pattern)
+        self._tagged = None if syntax.tagged is None else TaggedReader(syntax.tagged)
+        self._parts = tuple(
+            Marker(part) if isinstance(part, str) else part for part in syntax.call
+        )
+        self._last_slot = max(
+            index for index, part in enumerate(self._parts) if isinstance(part, Slot)
+        )
+        self._ends = tuple(
+            self._end_of_word(index) for index in range(len(syntax.call))
+        )
+
+    @property
+    def prefix(self) -> Marker:
+        """What a call begins with; blank when that is its name."""
+        first = self._parts[0]
+        return first if isinstance(first, Marker) else Marker("")
+
+    @property
+    def is_shown_early(self) -> bool:
+        """Whether all that must be known to begin a call comes before its arguments."""
+        behind = self._parts[self._parts.index(Slot.ARGUMENTS) :]
+        return Slot.ID not in behind and Slot.NAME not in behind
+
+    def read(self, source: Source, draft: Draft) -> Reading[None]:
+        """Read a call into `draft`.
+
+        Raises:
+            BrokenTextError: It is none.
+            CutOffError: The text is over within it. `draft.is_complete` when only
+                literal texts are missing.
+        """
+        for index, part in enumerate(self._parts):
+            if isinstance(part, Marker):
+                yield from expect(source, part)
+            elif part is Slot.ARGUMENTS:
+                draft.begin()
+                yield from self._read_arguments(source, draft, index)
+            else:
+                word = yield from read_word(source, self._ends[index])
+                self._put(draft, part, word)
+            draft.is_complete = index >= self._last_slot
+
+    def _put(self, draft: Draft, slot: Slot, word: str) -> None:
+        if slot is Slot.NAME:
+            draft.name = self._unescaped(word)
+        elif slot is Slot.ID:
+            if self._id.fullmatch(word) is None:
+                raise BrokenTextError
+            draft.id = word
+        elif not word.isdecimal():
+            raise BrokenTextError
+
+    def _unescaped(self, name: str) -> str:
+        if "\\" not in name or not self._syntax.quotes_names:
+            return name
+        try:
+            return str(json.loads(f'"{name}"'))
+        except ValueError:
+            raise BrokenTextError from None
+
+    def _read_arguments(
+        self, source: Source, draft: Draft, index: int
+    ) -> Reading[None]:
+        form = self._syntax.arguments
+        if self._tagged is not None:
+            schema = self._schemas.get(draft.name)
+            yield from self._tagged.read(source, draft.add, schema)
+        elif form is ArgumentForm.PYTHON:
+            yield from read_python(source, draft.add)
+        elif form is ArgumentForm.JSON_STRING:
+            yield from read_json_string(source, draft.add)
+        elif (yield from self._has_none(source, index)):
+            draft.add("{}")
+        else:
+            yield from read_json_object(source, draft.add)
+
+    def _has_none(self, source: Source, index: int) -> Reading[bool]:
+        """Whether what follows the arguments is there instead of them."""
+        following = self._parts[index + 1 : index + 2]
+        if (yield from peek(source)) == "{" or not following:
+            return False
+        marker = following[0]
+        if not isinstance(marker, Marker) or not marker:
+            return False
+        while (end := marker.match(source.text, source.pos)) == MORE:
+            yield from more(source)
+        return end != NO
+
+    def _end_of_word(self, index: int) -> re.Pattern[str]:
+        """What ends the word in the slot at `index`."""
+        behind = self._parts[index + 1 :]
+        following = behind[0] if behind else Marker("")
+        if isinstance(following, Marker) and following:
+            if self._syntax.quotes_names and following.first.startswith('"'):
+                return re.compile(r'(?<!\\)"')
+            return re.compile(re.escape(following.first))
+        return re.compile("|".join((_WORD_ENDS.pattern, *self._firsts(behind))))
+
+    def _firsts(self, behind: tuple[Marker | Slot, ...]) -> list[str]:
+        """What may come without white space before it, as regular expressions."""
+        firsts: list[str] = []
+        for part in behind:
+            if part is Slot.ARGUMENTS and self._tagged is not None:
+                firsts.append(re.escape(self._tagged.first.first))
+            elif part is Slot.ARGUMENTS:
+                firsts.append(re.escape(_OPENING.get(self._syntax.arguments, "")))
+                break
+            elif isinstance(part, Marker) and part:
+                firsts.append(re.escape(part.first))
+                break
+        return [first for first in firsts if first]

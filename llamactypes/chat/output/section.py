@@ -1,0 +1,147 @@
+"""Reads the tool calls of one place in a turn: one call or several. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from llamactypes.chat.output.call_reader import CallReader, Schemas
+from llamactypes.chat.output.draft import Draft
+from llamactypes.chat.output.envelope import EnvelopeReader, envelope_of
+from llamactypes.chat.output.format import ToolSyntax
+from llamactypes.chat.output.markers import MORE, Marker
+from llamactypes.chat.output.pieces import Piece
+from llamactypes.chat.output.source import (
+    BrokenTextError,
+    CutOffError,
+    Reading,
+    Source,
+    accept,
+    expect,
+    more,
+    skip_space,
+)
+from llamactypes.chat.output.speech import Speech
+
+__all__ = ("SectionReader",)
+
+_WEAK = re.compile(r'\{|\[\s*(?:[\[{"]|$)')
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What is around all calls; either may be blank."""
+
+    start: Marker
+    end: Marker
+
+
+class SectionReader:
+    """Reads calls into pieces; what is no call becomes the answer's text."""
+
+    def __init__(
+        self,
+        syntax: ToolSyntax,
+        schemas: Schemas,
+        *,
+        is_constrained: bool,
+    ) -> None:
+        """Prepare to read.
+
+        Args:
+            syntax: How calls are written.
+            schemas: Parameters of the tools.
+            is_constrained: The text is known to be well formed where it begins to be:
+                calls are shown as they come, and are read in no other than the
+                syntax's own order.
+        """
+        envelope = None if is_constrained else envelope_of(syntax)
+        self._reader = (
+            CallReader(syntax, schemas)
+            if envelope is None
+            else EnvelopeReader(syntax, envelope)
+        )
+        self._is_early = is_constrained and self._reader.is_shown_early
+        self._separator = Marker(syntax.separator)
+        self._frames = _frames(syntax, is_lenient=envelope is not None)
+        self._n_calls = 0
+
+    @property
+    def triggers(self) -> tuple[Marker, ...]:
+        """What calls begin with; the first that is found counts."""
+        found = (frame.start or self._reader.prefix for frame in self._frames)
+        return tuple(trigger for trigger in found if trigger)
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether answers have what calls begin with: then calls only begin a turn."""
+        return any(_WEAK.match(trigger.text.strip()) for trigger in self.triggers)
+
+    def read(
+        self, source: Source, out: list[Piece], content: Speech, trigger: Marker
+    ) -> Reading[None]:
+        """Read the calls behind `trigger`, which is next in `source`."""
+        frame = self._frames[self.triggers.index(trigger)]
+        source.hold()
+        draft: Draft | None = None
+        try:
+            yield from expect(source, frame.start)
+            goes_on = True
+            while goes_on:
+                draft = Draft(source, out, self._n_calls, is_early=self._is_early)
+                yield from self._reader.read(source, draft)
+                self._count(draft, content)
+                draft = None
+                goes_on = yield from self._goes_on(source, frame)
+        except BrokenTextError:
+            rest = source.release()
+            self._count_shown(draft, content)
+            content.write(rest)
+        except CutOffError:
+            self._cut_off(source, draft, content)
+        source.release()
+
+    def _count(self, draft: Draft, content: Speech) -> None:
+        draft.show()
+        content.at_marker()
+        self._n_calls += 1
+
+    def _count_shown(self, draft: Draft | None, content: Speech) -> None:
+        if draft is not None and draft.is_shown:
+            self._count(draft, content)
+
+    def _cut_off(self, source: Source, draft: Draft | None, content: Speech) -> None:
+        """The text is over: what is here is a call, or a part of one, or text."""
+        source.take(len(source.text))
+        rest = source.release()
+        if draft is None:
+            return  # a part of what is written between calls or behind them
+        if draft.is_complete or draft.is_shown:
+            self._count(draft, content)
+        elif self._n_calls == 0 or rest.strip() not in ("", self._separator.first):
+            content.write(rest)
+
+    def _goes_on(self, source: Source, frame: _Frame) -> Reading[bool]:
+        """Whether another call follows in this section; reads what is between."""
+        if not frame.end and not self._separator:
+            return False
+        if frame.end and (yield from accept(source, frame.end)):
+            return False
+        if self._separator and (yield from accept(source, self._separator)):
+            return True
+        if not frame.start or not self._reader.prefix:
+            return False
+        yield from skip_space(source)
+        while (end := self._reader.prefix.match(source.text, source.pos)) == MORE:
+            yield from more(source)
+        return end >= 0
+
+
+def _frames(syntax: ToolSyntax, *, is_lenient: bool) -> tuple[_Frame, ...]:
+    """The syntax's own frame, and the same without a list's brackets."""
+    start, end = syntax.start.rstrip(), syntax.end.lstrip()
+    frames = [_Frame(Marker(start), Marker(end))]
+    bare = start.removesuffix("[").strip()
+    if is_lenient and bare and bare != start and end.startswith("]"):
+        frames.append(_Frame(Marker(bare), Marker(end[1:])))
+    return tuple(frames)

@@ -1,0 +1,217 @@
+"""Reads one turn of a model: thinking, answer and tool calls in their order. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from llamactypes.chat.output.format import ChatFormat, Tags
+from llamactypes.chat.output.markers import MORE, SPACE, Marker
+from llamactypes.chat.output.pieces import Content, Piece, Reasoning
+from llamactypes.chat.output.section import SectionReader
+from llamactypes.chat.output.source import Reading, Source, skip_space
+from llamactypes.chat.output.speech import Speech
+
+__all__ = ("TurnReader",)
+
+_BLANK = Marker("")
+_NEVER = re.compile(r"(?!)")
+
+Reader = Callable[[Marker], Reading[None]]
+
+
+class TurnReader:
+    """Reads a turn into pieces.
+
+    Thinking begins where nothing was said yet in the turn, or since the last call
+    (models that think between their calls). Elsewhere its tags are text.
+    """
+
+    def __init__(
+        self,
+        form: ChatFormat,
+        source: Source,
+        out: list[Piece],
+        section: SectionReader | None,
+        *,
+        in_reasoning: bool,
+        is_continuation: bool,
+    ) -> None:
+        """Prepare to read; see `ChatParser` for what the arguments mean."""
+        self._source = source
+        self._out = out
+        self._section = section
+        self._triggers = () if section is None else section.triggers
+        self._is_weak = section is not None and section.is_weak
+        self._think, self._thought = _markers(form.reasoning)
+        self._open, self._close = _markers(form.content)
+        self._may_think = bool(self._think)
+        self._is_open = False
+        self._begins_thinking = form.reasoning is not None and (
+            in_reasoning or not self._think
+        )
+        later = (self._close, *(() if self._is_weak else self._triggers))
+        self._later = _beginnings(later)
+        self._first = _beginnings(
+            (self._think, self._open, self._close, *self._triggers)
+        )
+        self._is_continuation = is_continuation
+        self._reasoning = Speech(out, Reasoning)
+        self._content = Speech(
+            out,
+            Content,
+            hidden=0 if in_reasoning or is_continuation else len(form.prompted),
+            is_blank=not is_continuation,
+            holds_space=any(later),
+        )
+        self._is_waiting = False
+        self.interesting = _interesting(later)
+        """Finds what may not be appended to the answer as it is, see `is_plain`."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether text without anything `interesting` is only more of the answer."""
+        return self._is_waiting and self._content.is_running
+
+    def read(self) -> Reading[None]:
+        """Read the whole turn."""
+        if self._begins_thinking:
+            if not self._is_continuation:
+                self._reasoning.at_marker()
+            yield from self._read_thinking()
+        yield from self._read_answer()
+        while not self._source.is_empty:
+            yield from self._read_marker()
+            yield from self._read_answer()
+        self._content.finish()
+
+    def _read_answer(self) -> Reading[None]:
+        """Read the answer up to where something else may begin."""
+        source = self._source
+        while True:
+            beginnings = self._first if self._content.is_blank else self._later
+            found = beginnings.search(source.text, source.pos)
+            end = len(source.text) if found is None else found.start()
+            if end > source.pos:
+                self._content.write(source.take(end))
+            if found is not None or source.is_final:
+                return
+            self._is_waiting = True
+            yield
+            self._is_waiting = False
+
+    def _read_marker(self) -> Reading[None]:
+        """Read what a marker begins, or the one character that began none."""
+        for marker, reader in self._candidates():
+            if (yield from self._is_next(marker)):
+                yield from reader(marker)
+                return
+        self._content.write(self._source.take(self._source.pos + 1))
+
+    def _candidates(self) -> Iterator[tuple[Marker, Reader]]:
+        is_blank = self._content.is_blank
+        if is_blank and self._may_think:
+            yield self._think, self._begin_thinking
+        if is_blank and self._open and not self._is_open:
+            yield self._open, self._begin_answer
+        if self._close:
+            yield self._close, self._end_answer
+        if is_blank or not self._is_weak:
+            for trigger in self._triggers:
+                yield trigger, self._read_calls
+
+    def _is_next(self, marker: Marker) -> Reading[bool]:
+        source = self._source
+        while (end := marker.match(source.text, source.pos)) == MORE:
+            if source.is_final:
+                return False
+            yield
+        return end >= 0
+
+    def _take(self, marker: Marker) -> None:
+        self._source.take(marker.match(self._source.text, self._source.pos))
+
+    def _begin_thinking(self, marker: Marker) -> Reading[None]:
+        self._take(marker)
+        self._reasoning.at_marker()
+        yield from self._read_thinking()
+
+    def _read_thinking(self) -> Reading[None]:
+        """Read thinking and what ends it."""
+        source, close = self._source, self._thought
+        beginning = _beginnings((close,))
+        while True:
+            found = beginning.search(source.text, source.pos)
+            end = len(source.text) if found is None else found.start()
+            if end > source.pos:
+                self._reasoning.write(source.take(end))
+            if found is None:
+                if source.is_final:
+                    self._reasoning.finish()
+                    return
+                yield
+            elif (yield from self._is_next(close)):
+                self._take(close)
+                break
+            else:
+                self._reasoning.write(source.take(source.pos + 1))
+        self._reasoning.at_marker()
+        self._content.at_marker()
+        self._may_think = False
+
+    def _begin_answer(self, marker: Marker) -> Reading[None]:
+        self._take(marker)
+        self._content.at_marker()
+        self._is_open = True
+        yield from ()
+
+    def _end_answer(self, marker: Marker) -> Reading[None]:
+        if self._is_open:
+            self._take(marker)
+            self._content.at_marker()
+            self._is_open = False
+            return
+        # The prompt may have opened the answer. But the same text within an answer is
+        # no marker: so it is one only where nothing but calls follows.
+        self._source.hold()
+        self._take(marker)
+        yield from skip_space(self._source)
+        is_last = self._source.is_empty or (yield from self._is_trigger_next())
+        text = self._source.release()
+        if is_last:
+            self._content.at_marker()
+        else:
+            self._content.write(text)
+
+    def _is_trigger_next(self) -> Reading[bool]:
+        for trigger in self._triggers:
+            if (yield from self._is_next(trigger)):
+                return True
+        return False
+
+    def _read_calls(self, trigger: Marker) -> Reading[None]:
+        if self._section is not None:
+            yield from self._section.read(
+                self._source, self._out, self._content, trigger
+            )
+        self._may_think = bool(self._think)
+
+
+def _markers(tags: Tags | None) -> tuple[Marker, Marker]:
+    return (_BLANK, _BLANK) if tags is None else (Marker(tags.open), Marker(tags.close))
+
+
+def _beginnings(markers: Iterable[Marker]) -> re.Pattern[str]:
+    """Finds where one of the markers may begin."""
+    characters = {marker.first[0] for marker in markers if marker}
+    if not characters:
+        return _NEVER
+    return re.compile("[" + "".join(map(re.escape, sorted(characters))) + "]")
+
+
+def _interesting(markers: Iterable[Marker]) -> re.Pattern[str]:
+    beginnings = _beginnings(markers)
+    if beginnings is _NEVER:
+        return _NEVER
+    # White space at the end waits: it is nobody's when a marker follows.
+    return re.compile(rf"{beginnings.pattern}|[{SPACE}]\Z")
