@@ -1,0 +1,1 @@
+"""JSON Schema: read, checked, and written in the part of it that can be honoured."""
