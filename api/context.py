@@ -41,6 +41,8 @@ class ServingContext:
             jinja=settings.jinja,
             prefill_assistant=settings.prefill_assistant,
             template_kwargs=settings.chat_template_kwargs,
+            reasoning_format=settings.reasoning_format,
+            skip_parsing=settings.skip_chat_parsing,
         )
         self.option_defaults = OptionDefaults(
             sampling=settings.sampling,

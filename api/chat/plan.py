@@ -48,7 +48,7 @@ def plan_chat(
         ConstraintUnavailable: A call is required, and nothing can enforce it.
     """
     prompt = context.prompts.prompt(conversation)
-    form = format_of(None)
+    form = format_of(context.prompts.template_of(conversation))
     prefill = conversation.prefill or ""
     in_thinking = ends_in_thinking(prompt.text, prefill, form.reasoning)
     control_tokens = context.engine.vocab.control_tokens
@@ -88,6 +88,7 @@ def _reading(
     return Reading(
         form,
         in_thinking,
+        is_continuation=bool(conversation.prefill),
         with_tools=use.is_parsed and form.tools is not None,
         streams_arguments=is_constrained,
         schemas=use.schemas,

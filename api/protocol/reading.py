@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from llamactypes.chat.output.format import ChatFormat
+from llamactypes.chat.output.parser import ChatParser
 from llamactypes.chat.output.pieces import (
     Arguments,
     CallBegin,
@@ -38,6 +39,8 @@ class Reading:
     format: ChatFormat = field(default_factory=ChatFormat)
     in_reasoning: bool = False
     """The prompt ended inside the thinking."""
+    is_continuation: bool = False
+    """The prompt ended with a part of the answer, or of the thinking."""
     with_tools: bool = False
     """Calls are read; else they are content."""
     streams_arguments: bool = False
@@ -76,18 +79,17 @@ class PieceReader:
 
     def __init__(self, reading: Reading, id_prefix: str) -> None:
         self._id_prefix = id_prefix
-        self._parser: Any = None
+        self._parser: ChatParser | None = None
         self._thinking: _ThinkingKept | None = None
         if reading.is_plain:
             return
-        from llamactypes.chat.output.parser import ChatParser
-
         self._parser = ChatParser(
             reading.format,
             in_reasoning=reading.in_reasoning,
             with_tools=reading.with_tools,
             streams_arguments=reading.streams_arguments,
             schemas=reading.schemas,
+            is_continuation=reading.is_continuation,
         )
         if reading.keeps_thinking:
             self._thinking = _ThinkingKept(reading.format)

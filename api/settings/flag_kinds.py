@@ -27,6 +27,7 @@ __all__ = (
     "LORA_SCALED",
     "RATIOS",
     "REASONING",
+    "REASONING_FORMAT",
     "SAMPLERS",
     "SAMPLER_LETTERS",
     "SEED",
@@ -210,6 +211,7 @@ HUB_REPO = Kind(HubModel.parse, "user/model, or user/model:TAG")
 GPU_LAYERS = Kind(_gpu_layers, "a whole number, auto or all")
 FLASH_ATTN = Kind(_three_way, "on, off or auto")
 REASONING = Kind(_three_way, FLASH_ATTN.allowed)
+REASONING_FORMAT = choice("none", "auto", "deepseek", "deepseek-legacy")
 INVERSE = Kind(_inverse, "a number greater than 0")
 RATIOS = Kind(_ratios, "a comma-separated list of numbers, not all 0")
 CACHE_TYPE = choice(

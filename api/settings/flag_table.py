@@ -7,7 +7,7 @@ Names, short forms and environment variables are llama-server's where it has the
 
 from __future__ import annotations
 
-from api.settings.flag_kinds import REASONING
+from api.settings.flag_kinds import REASONING, REASONING_FORMAT
 from api.settings.flag_table_context import CONTEXT_FLAGS
 from api.settings.flag_table_embedding import EMBEDDING_FLAGS
 from api.settings.flag_table_faults import FAULT_FLAGS
@@ -123,6 +123,24 @@ _CHAT = section(
         "Ask the template for this effort (reasoning_effort), such as low, medium or "
         "high; default: its own choice.",
         "LLAMA_ARG_REASONING_EFFORT",
+    ),
+    valued(
+        "--reasoning-format",
+        "reasoning_format",
+        REASONING_FORMAT,
+        "FORMAT",
+        "Where thinking goes in replies: none leaves it in the content, deepseek and "
+        "auto put it into reasoning_content, deepseek-legacy into both.",
+        "LLAMA_ARG_THINK",
+        commands=_SERVE,
+    ),
+    switch(
+        "--skip-chat-parsing",
+        "skip_chat_parsing",
+        "Return all that a model writes as content, thinking and tool calls included.",
+        "LLAMA_ARG_SKIP_CHAT_PARSING",
+        negative=("--no-skip-chat-parsing",),
+        commands=_SERVE,
     ),
     switch(
         "--prefill-assistant",

@@ -77,6 +77,9 @@ class Settings:
     """Whether the template should let the model think: "on", "off" or "auto"."""
     reasoning_effort: str = "default"
     """What the template should ask for; "default": its own."""
+    reasoning_format: str = "auto"
+    """Where thinking goes in replies."""
+    skip_chat_parsing: bool = False
 
     # -- server --
     hosts: tuple[str, ...] = ("127.0.0.1",)

@@ -161,25 +161,16 @@ GROUPS = (
         """,
     ),
     _refused(
-        "replies are not parsed for reasoning; --reasoning off asks the template for "
-        "none",
+        "thinking is not limited; --reasoning off asks the template for none",
         """
-        --reasoning-format FORMAT LLAMA_ARG_THINK =none,auto
         --reasoning-budget N LLAMA_ARG_THINK_BUDGET =-1
         --reasoning-budget-message TEXT LLAMA_ARG_THINK_BUDGET_MESSAGE
         """,
     ),
     _accepted(
-        "replies are not parsed for reasoning, and messages go to the template as they "
-        "are sent",
+        "messages go to the template as they are sent",
         """
         --reasoning-preserve !--no-reasoning-preserve LLAMA_ARG_REASONING_PRESERVE =on
-        """,
-    ),
-    _accepted(
-        "replies are not parsed for reasoning or tool calls",
-        """
-        --skip-chat-parsing !--no-skip-chat-parsing LLAMA_ARG_SKIP_CHAT_PARSING =on
         """,
     ),
     _refused(
