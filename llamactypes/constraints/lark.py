@@ -109,13 +109,17 @@ class LarkGrammar:
         """Return the expression of white space that may be missing."""
         return regex(SPACE)
 
-    def text(self, *, without: Iterable[str] = ()) -> str:
+    def text(
+        self, *, without: Iterable[str] = (), flexible_space: bool = False
+    ) -> str:
         """Return the expression of a text, which may be empty.
 
         Args:
             without: Texts that it does not hold.
+            flexible_space: Nor does it hold them with other white space.
         """
-        shunned = [escaped(marker) for marker in without if marker]
+        write = _flexible_pattern if flexible_space else escaped
+        shunned = [write(marker) for marker in without if marker]
         return self.terminal(regex(_ANY) + _excluding(shunned))
 
     def until(self, marker: str) -> str:

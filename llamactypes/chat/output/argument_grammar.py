@@ -1,0 +1,191 @@
+"""The grammar of a call's arguments, by the form they are written in. Pure text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llamactypes.chat.output.argument_schema import Property, properties_of, with_object
+from llamactypes.chat.output.format import (
+    ArgumentForm,
+    TaggedArguments,
+    ToolSyntax,
+)
+from llamactypes.chat.output.unquoted_grammar import UnquotedGrammar
+from llamactypes.chat.output.value_types import TEXT_ONLY, Types
+from llamactypes.constraints.json_schema import json_schema_rule
+from llamactypes.constraints.lark import LarkGrammar, regex
+from llamactypes.errors import ConstraintError
+
+__all__ = ("ArgumentGrammar",)
+
+_JSON_STRING = r'"([^"\\\x00-\x1f]|\\["\\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
+_PYTHON_STRINGS = (
+    r'"([^"\\\n]|\\[^\n])*"',
+    r"'([^'\\\n]|\\[^\n])*'",
+)
+_KEY = r"[A-Za-z0-9_.\-]{1,64}"
+_WORDS = {"boolean": ("True", "False"), "null": ("None",)}
+"""Python's spelling of what JSON spells otherwise."""
+
+
+class ArgumentGrammar:
+    """Writes arguments in one syntax's form into a grammar."""
+
+    def __init__(self, grammar: LarkGrammar, syntax: ToolSyntax) -> None:
+        self._grammar = grammar
+        self._syntax = syntax
+        self._space = grammar.space()
+
+    def of_tool(self, function: Mapping[str, Any], path: str) -> str:
+        """Return the expression of a tool's arguments.
+
+        Args:
+            function: With ``name`` and ``parameters``.
+            path: Of the parameters, in the request.
+
+        Raises:
+            ConstraintError: The parameters cannot be honoured.
+        """
+        schema = with_object(function.get("parameters"))
+        try:
+            # In every form, so that one schema is refused for all models or for none.
+            as_json = json_schema_rule(schema, path=path)
+            return self._grammar.rule(self._written(schema, as_json, path))
+        except ConstraintError as error:
+            name = function.get("name")
+            raise ConstraintError(f"tool '{name}': {error}", error.path) from error
+
+    def _written(self, schema: Mapping[str, Any], as_json: str, path: str) -> str:
+        form = self._syntax.arguments
+        if form is ArgumentForm.JSON:
+            return as_json
+        if form is ArgumentForm.JSON_STRING:
+            # What is in the string cannot be told by a grammar.
+            return regex(_JSON_STRING)
+        properties = properties_of(schema, path)
+        if form is ArgumentForm.UNQUOTED:
+            unquoted = UnquotedGrammar(self._grammar, self._syntax.quote)
+            return unquoted.fields(properties)
+        if form is ArgumentForm.TAGGED and self._syntax.tagged is not None:
+            return self._tagged(properties, self._syntax.tagged, schema)
+        return self._python(properties)
+
+    # -- each argument between tags ------------------------------------------------
+
+    def _tagged(
+        self,
+        properties: Sequence[Property],
+        tagged: TaggedArguments,
+        schema: Mapping[str, Any],
+    ) -> str:
+        written = [
+            f"({self._argument(each, tagged)}){'' if each.is_required else '?'}"
+            for each in properties
+        ]
+        if schema.get("additionalProperties", False) is not False:
+            written.append(f"({self._any_argument(tagged)})*")
+        return " ".join(written) or '""'
+
+    def _argument(self, argument: Property, tagged: TaggedArguments) -> str:
+        key = self._literal(tagged.before_key.lstrip() + argument.name)
+        kinds = [
+            f"{self._literal(after_key)} {value}"
+            for after_key, value in self._values(argument, tagged)
+        ]
+        parts = [self._space, key, f"({' | '.join(kinds)})"]
+        return " ".join([*parts, self._separator(tagged)])
+
+    def _separator(self, tagged: TaggedArguments) -> str:
+        separator = tagged.separator.strip()
+        if not separator:
+            return self._space
+        return f"{self._space} ({self._literal(separator)})?"
+
+    def _values(
+        self, argument: Property, tagged: TaggedArguments
+    ) -> list[tuple[str, str]]:
+        """Return the texts before the value, each with the value and what ends it."""
+        end = tagged.after_value
+        text = (tagged.after_key, self._text_value(argument, tagged))
+        values = f"({argument.as_json()} {self._python_words(argument.types)})"
+        json_value = (
+            f"{self._space} {values} {self._space} {self._literal(end.strip())}"
+        )
+        if tagged.json_strings:
+            return [(tagged.after_key, json_value)]
+        types = argument.types
+        if not tagged.after_key_by_type:
+            is_text = types is None or "string" in types
+            return [text if is_text else (tagged.after_key, json_value)]
+        others = {
+            after_key: json_value
+            for kind, after_key in tagged.after_key_by_type
+            if types is None or kind in types
+        }
+        texts = [text] if types is None or "string" in types else []
+        return [*texts, *others.items()]
+
+    def _text_value(self, argument: Property, tagged: TaggedArguments) -> str:
+        end = tagged.after_value
+        if argument.choices is not None:
+            choices = " | ".join(self._literal(each) for each in argument.choices)
+            return f"({choices}) {self._literal(end)}"
+        return self._grammar.until(end)
+
+    def _any_argument(self, tagged: TaggedArguments) -> str:
+        before, after = (
+            self._literal(tagged.before_key),
+            self._literal(tagged.after_key),
+        )
+        value = self._grammar.until(tagged.after_value)
+        parts = [self._space, before, regex(_KEY), after, value]
+        return " ".join([*parts, self._separator(tagged)])
+
+    # -- keyword arguments ---------------------------------------------------------
+
+    def _python(self, properties: Sequence[Property]) -> str:
+        """Return the expression of keyword arguments with commas between them."""
+        rest = {True: '""', False: '""'}
+        comma = f'{self._space} "," {self._space}'
+        for each in reversed(properties):
+            argument = self._grammar.rule(self._keyword(each))
+            after = rest[True]
+            alone, behind = f"{argument} {after}", f"{comma} {argument} {after}"
+            if not each.is_required:
+                alone, behind = f"{alone} | {rest[False]}", f"{behind} | {after}"
+            rest = {
+                False: self._grammar.rule(alone),
+                True: self._grammar.rule(behind),
+            }
+        return rest[False]
+
+    def _keyword(self, argument: Property) -> str:
+        key = self._literal(argument.name)
+        values = self._python_values(argument)
+        return f'{key} {self._space} "=" {self._space} ({" | ".join(values)})'
+
+    def _python_values(self, argument: Property) -> list[str]:
+        types = argument.types
+        if argument.choices is not None:
+            quoted = (f"{q}{each}{q}" for each in argument.choices for q in "\"'")
+            return [self._literal(each) for each in quoted]
+        if types == TEXT_ONLY:
+            return [regex(each) for each in _PYTHON_STRINGS]
+        values = [argument.as_json()]
+        if types is None or "string" in types:
+            values.append(regex(_PYTHON_STRINGS[1]))
+        return [*values[:-1], f"{values[-1]} {self._python_words(types)}"]
+
+    def _python_words(self, types: Types) -> str:
+        """Return further choices: Python's words, which some templates write."""
+        words = [
+            f"| {self._literal(word)}"
+            for kind, spelled in _WORDS.items()
+            for word in spelled
+            if types is None or kind in types
+        ]
+        return " ".join(words)
+
+    def _literal(self, text: str) -> str:
+        return self._grammar.literal(text, flexible_space=True) if text else ""

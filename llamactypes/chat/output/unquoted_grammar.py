@@ -1,0 +1,95 @@
+"""The grammar of arguments with bare keys and texts between marks. Pure text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from llamactypes.chat.output.argument_schema import Property, properties_of
+from llamactypes.constraints.json_schema import json_schema_rule
+from llamactypes.constraints.lark import LarkGrammar, regex
+
+__all__ = ("UnquotedGrammar",)
+
+_DEEPEST = 6
+_KEY = r"[A-Za-z0-9_.\-]{1,64}"
+_NUMBER = r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][\-+]?[0-9]{1,3})?"
+
+
+class UnquotedGrammar:
+    """Writes `ArgumentForm.UNQUOTED` into a grammar."""
+
+    def __init__(self, grammar: LarkGrammar, quote: str) -> None:
+        self._grammar = grammar
+        self._quote = quote
+        self._any = ""
+
+    def fields(self, properties: Sequence[Property], *, depth: int = 0) -> str:
+        """Return the expression of ``key:value`` for each of `properties`."""
+        rest = {True: '""', False: '""'}
+        for each in reversed(properties):
+            key = self._grammar.literal(f"{each.name}:")
+            field = self._grammar.rule(f"{key} {self._value(each, depth)}")
+            after = rest[True]
+            alone, behind = f"{field} {after}", f'"," {field} {after}'
+            if not each.is_required:
+                alone, behind = f"{alone} | {rest[False]}", f"{behind} | {after}"
+            rest = {False: self._grammar.rule(alone), True: self._grammar.rule(behind)}
+        return rest[False]
+
+    def _value(self, value: Property, depth: int) -> str:
+        if value.choices is not None:
+            return f"({' | '.join(self._text(each) for each in value.choices)})"
+        if value.types is None or depth >= _DEEPEST:
+            return self._anything()
+        kinds = sorted(value.types)
+        return f"({' | '.join(self._typed(each, value, depth) for each in kinds)})"
+
+    def _typed(self, kind: str, value: Property, depth: int) -> str:
+        if kind == "string":
+            return self._text(None)
+        schema = value.schema if isinstance(value.schema, Mapping) else {}
+        if kind == "object" and schema.get("properties"):
+            inner = self.fields(properties_of(schema, value.path), depth=depth + 1)
+            return f'"{{" {inner} "}}"'
+        if kind == "array":
+            return self._array(schema, value, depth)
+        if kind == "object":
+            return self._anything()
+        return value.as_json() if value.types == frozenset({kind}) else _plain(kind)
+
+    def _array(self, schema: Mapping[str, Any], value: Property, depth: int) -> str:
+        [items] = properties_of(
+            {"properties": {"items": schema.get("items", {})}}, value.path
+        )
+        item = self._grammar.rule(self._value(items, depth + 1))
+        return f'"[" ({item} ("," {item})*)? "]"'
+
+    def _text(self, text: str | None) -> str:
+        mark = self._grammar.literal(self._quote)
+        if text is None:
+            return f"{mark} {self._grammar.until(self._quote)}"
+        return f"{mark} {self._grammar.literal(text)} {mark}"
+
+    def _anything(self) -> str:
+        """Return the expression of any value, with a few levels within each other."""
+        if not self._any:
+            self._any = self._grammar.rule(" | ".join(self._scalars()))
+            for _ in range(_DEEPEST):
+                self._any = self._grammar.rule(" | ".join(self._around(self._any)))
+        return self._any
+
+    def _scalars(self) -> list[str]:
+        return [self._text(None), regex(_NUMBER), '"true"', '"false"', '"null"']
+
+    def _around(self, inner: str) -> list[str]:
+        field = f'{regex(_KEY)} ":" {inner}'
+        return [
+            *self._scalars(),
+            f'"[" ({inner} ("," {inner})*)? "]"',
+            f'"{{" ({field} ("," {field})*)? "}}"',
+        ]
+
+
+def _plain(kind: str) -> str:
+    return json_schema_rule({"type": kind})
