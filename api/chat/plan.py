@@ -13,6 +13,7 @@ from api.protocol.prompt import chat_tokens
 from api.protocol.reading import PLAIN, Reading
 from api.protocol.reply import ReplyFacts
 from llamactypes.chat.output.format import ChatFormat
+from llamactypes.chat.output.tool_grammar import SCHEMA_PATH
 
 if TYPE_CHECKING:
     from api.context import ServingContext
@@ -37,9 +38,19 @@ class ChatPlan:
 
 
 def plan_chat(
-    context: ServingContext, conversation: Conversation, options: CompletionOptions
+    context: ServingContext,
+    conversation: Conversation,
+    options: CompletionOptions,
+    *,
+    schema_path: str = SCHEMA_PATH,
 ) -> ChatPlan:
     """Render a conversation and find out what its answer may be.
+
+    Args:
+        context: The server.
+        conversation: What to answer.
+        options: The request's other parameters.
+        schema_path: Where the client finds the schema of tool number ``{index}``.
 
     Raises:
         MessageError: The messages are malformed.
@@ -53,7 +64,7 @@ def plan_chat(
     in_thinking = ends_in_thinking(prompt.text, prefill, form.reasoning)
     control_tokens = context.engine.vocab.control_tokens
     constraint = tool_constraint(
-        context.engine, form, conversation.tool_use, in_thinking
+        context.engine, form, conversation.tool_use, in_thinking, schema_path
     )
     if constraint is not None:
         options = replace(options, constraint=constraint)

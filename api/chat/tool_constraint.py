@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from api.protocol.chat_tools import ToolUse
-from api.protocol.invalid import InvalidRequest
+from api.protocol.invalid import InvalidRequest, NotSupported
 from llamactypes.chat.output.format import ChatFormat
 from llamactypes.chat.output.tool_choice import ToolChoice
+from llamactypes.chat.output.tool_grammar import SCHEMA_PATH, tool_grammar
 from llamactypes.constraints.constraint import CompiledConstraint, Constraint
 from llamactypes.errors import ConstraintError, ConstraintUnavailable
 
@@ -21,20 +22,35 @@ Tool = dict[str, Any]
 
 
 def tool_constraint(
-    engine: Engine, form: ChatFormat, use: ToolUse, in_thinking: bool
+    engine: Engine,
+    form: ChatFormat,
+    use: ToolUse,
+    in_thinking: bool,
+    schema_path: str = SCHEMA_PATH,
 ) -> CompiledConstraint | None:
     """Return what keeps calls well formed; None: there is nothing to call.
 
     Where the engine cannot constrain, free choice does without: what is no call is
     then content.
 
+    Args:
+        engine: What compiles it.
+        form: How calls are written.
+        use: The tools and the choice among them.
+        in_thinking: The prompt ends inside the thinking.
+        schema_path: Where the client finds the schema of tool number ``{index}``.
+
     Raises:
         InvalidRequest: A tool's parameters cannot be made a grammar of.
         ConstraintUnavailable: A call is required, and nothing can enforce it.
     """
-    if not use.may_call or form.tools is None:
+    if not use.may_call:
         return None
-    grammar = _Grammar(engine, form, use, in_thinking)
+    if form.tools is None:
+        if use.choice.mode == "required":
+            raise NotSupported("tool_choice", "this template has no form for calls")
+        return None
+    grammar = _Grammar(engine, form, use, in_thinking, schema_path)
     try:
         return grammar.compiled(use.tools, use.choice)
     except ConstraintUnavailable:
@@ -49,17 +65,21 @@ class _Grammar:
     """The grammar of one request's calls."""
 
     def __init__(
-        self, engine: Engine, form: ChatFormat, use: ToolUse, in_thinking: bool
+        self,
+        engine: Engine,
+        form: ChatFormat,
+        use: ToolUse,
+        in_thinking: bool,
+        schema_path: str,
     ) -> None:
         self._engine = engine
         self._form = form
         self._use = use
         self._in_thinking = in_thinking
+        self._schema_path = schema_path
 
     def compiled(self, tools: Sequence[Tool], choice: ToolChoice) -> CompiledConstraint:
         """Return the compiled grammar of calls of `tools`."""
-        from llamactypes.chat.output.tool_grammar import tool_grammar
-
         text = tool_grammar(
             self._form,
             tools,
@@ -67,16 +87,19 @@ class _Grammar:
             is_parallel=self._use.is_parallel,
             in_reasoning=self._in_thinking,
             control_tokens=self._engine.vocab.control_tokens,
+            schema_path=self._schema_path,
         )
         return self._engine.compile_constraint(Constraint(text, "tools"))
 
     def refusal(self, error: ConstraintError) -> InvalidRequest:
         """Return the error with the tool at fault, if it is one alone."""
+        if error.path:  # its schema; the message says which tool's
+            return InvalidRequest(str(error), error.path)
         for index, tool in enumerate(self._use.tools):
             name = tool["function"]["name"]
             try:
                 self.compiled([tool], ToolChoice("required"))
             except ConstraintError as alone:
-                where = f"tools[{index}]"
-                return InvalidRequest(f"{where} ('{name[:64]}'): {alone}", where)
+                where = self._schema_path.format(index=index)
+                return InvalidRequest(f"the tool '{name[:64]}': {alone}", where)
         return InvalidRequest(f"tools: {error}", "tools")

@@ -210,8 +210,6 @@ def _part_text(part: object, where: str) -> str:
 
 
 def _check_jinja(tool_use: ToolUse, defaults: ChatDefaults) -> None:
-    if tool_use.choice.mode == "required" or tool_use.choice.names:
-        raise NotSupported("tool_choice", "calls are not forced")
     if defaults.jinja:
         return
     if tool_use.tools:

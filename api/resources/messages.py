@@ -35,7 +35,12 @@ class Messages(Generating):
         # Parameters first: they are cheap to refuse, a template is not cheap to render.
         facts = self._facts(read_message_options(body), (), id_prefix="msg_")
         conversation = read_message_conversation(body, self._context.chat_defaults)
-        plan = plan_chat(self._context, conversation, facts.options)
+        plan = plan_chat(
+            self._context,
+            conversation,
+            facts.options,
+            schema_path="tools.{index}.input_schema",
+        )
         stream = partial(MessageStream, request_id=req.context.request_id)
         shape = Shape(message_reply, stream)
         self._respond(req, resp, plan.added_to(facts), shape)

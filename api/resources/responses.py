@@ -84,7 +84,13 @@ class CreateResponse(_Asking):
         )
         is_kept = self._may_keep(request, turn)
         conversation = conversation_of(self._context, request, turn.context())
-        facts = plan_chat(self._context, conversation, facts.options).added_to(facts)
+        plan = plan_chat(
+            self._context,
+            conversation,
+            facts.options,
+            schema_path="tools[{index}].parameters",
+        )
+        facts = plan.added_to(facts)
         is_stream = facts.options.stream
         # In background only a stream is more than what can be fetched by its id.
         is_resumable = is_stream or not request.is_background or has_claim(req)

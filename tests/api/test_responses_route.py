@@ -276,6 +276,7 @@ def test_an_unknown_previous_response_is_named(api):
         ({"input": []}, "input"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tool_choice": {"type": "function", "name": "f"}}, "tool_choice"),
+        ({"tool_choice": {"type": "web_search"}}, "tool_choice"),
         ({"text": {"format": {"type": "json_object"}}}, "text.format"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"grammar": 'root ::= "x"'}, "grammar"),
