@@ -39,8 +39,14 @@ _LIMITS = {
     "verbose_errors": False,
 }
 """A few 10 ms for a step and some 100 ms for a grammar at the worst."""
+_NO_FORCING = '\n%llguidance {"no_forcing": true}\n'
+"""Else a mask has one token where the text is fixed: the one that tokenizing the text
+gives. llama-server lets the model choose how it spells it, and so do we: a seed then
+gives the same text. `Matcher.forced` says what is fixed, for those who do not mind."""
 _MARK = b"\x02"
 """Put before text to be tokenized: an SPM vocabulary adds a space to what is first."""
+_SPECIAL = b"\xff"
+"""Stands before the number of a control token in the bytes that are fixed."""
 _MOST_SHOWN = 400
 _TOO_COMPLEX = re.compile(
     r"ParserTooComplex|LexerTooComplex|fuel|too (?:big|large|many)"
@@ -126,11 +132,11 @@ class Compiler:
             raise ConstraintError(f"{name} has a lone surrogate, which is no text")
         matcher = self._llguidance.LLMatcher(
             self._tokenizer,
-            self._llguidance.LLMatcher.grammar_from_lark(text),
+            self._llguidance.LLMatcher.grammar_from_lark(text + _NO_FORCING),
             log_level=0,
             limits=self._limits,
         )
-        grammar = Grammar(matcher, self._end_tokens, name)
+        grammar = Grammar(matcher, self._tokenizer, self._end_tokens, name)
         # The first mask may cost the most: here it costs only who asked, the copies
         # inherit what it has found out, and a dead end is seen before the first byte.
         if not any(grammar.matcher().mask()):
@@ -142,7 +148,11 @@ class Grammar:
     """A grammar that is known to be right. Any thread."""
 
     def __init__(
-        self, matcher: llguidance.LLMatcher, end_tokens: frozenset[int], name: str
+        self,
+        matcher: llguidance.LLMatcher,
+        tokenizer: llguidance.LLTokenizer,
+        end_tokens: frozenset[int],
+        name: str,
     ) -> None:
         """Take over a matcher that has seen no token.
 
@@ -152,6 +162,7 @@ class Grammar:
         if matcher.is_error():
             raise ConstraintError(_message(name, matcher))
         self._matcher = matcher
+        self._tokenizer = tokenizer
         self._end_tokens = end_tokens
         self._name = name
         self._lock = threading.Lock()
@@ -160,7 +171,7 @@ class Grammar:
         """Return a matcher at the beginning of the text. PERF: some microseconds."""
         with self._lock:
             copy = self._matcher.deep_copy()
-        return GrammarMatcher(copy, self._end_tokens, self._name)
+        return GrammarMatcher(copy, self._tokenizer, self._end_tokens, self._name)
 
 
 class GrammarMatcher:
@@ -169,12 +180,17 @@ class GrammarMatcher:
     See `llamactypes.constraints.constraint.Matcher`.
     """
 
-    __slots__ = ("_end_tokens", "_matcher", "_name")
+    __slots__ = ("_end_tokens", "_matcher", "_name", "_tokenizer")
 
     def __init__(
-        self, matcher: llguidance.LLMatcher, end_tokens: frozenset[int], name: str
+        self,
+        matcher: llguidance.LLMatcher,
+        tokenizer: llguidance.LLTokenizer,
+        end_tokens: frozenset[int],
+        name: str,
     ) -> None:
         self._matcher = matcher
+        self._tokenizer = tokenizer
         self._end_tokens = end_tokens
         self._name = name
 
@@ -198,10 +214,13 @@ class GrammarMatcher:
             raise ConstraintError(_message(self._name, self._matcher))
         return mask
 
-    def forced(self) -> Sequence[int]:
+    def forced(self, last: int) -> Sequence[int]:
         """See `Matcher.forced`."""
-        tokens: list[int] = self._matcher.compute_ff_tokens()
-        return tokens
+        data: bytes = self._matcher.compute_ff_bytes()
+        if not data or _SPECIAL in data:
+            return ()
+        tokens, _ = self._tokenizer.tokenize_partial(data, recent_tokens=[last])
+        return tokens[: self._matcher.validate_tokens(tokens)] if tokens else ()
 
     @property
     def is_finished(self) -> bool:

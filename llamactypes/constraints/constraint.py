@@ -40,10 +40,14 @@ class Matcher(Protocol):
             ConstraintError: The grammar has become too complex to follow.
         """
 
-    def forced(self) -> Sequence[int]:
-        """Return the tokens that must come next; empty when there is a choice.
+    def forced(self, last: int) -> Sequence[int]:
+        """Return the tokens of text that must come next, whatever comes behind it.
 
-        Never a token that ends the text.
+        Empty when there is a choice. The tokens are those that tokenizing the text
+        gives, as far as what follows cannot change them; never control tokens.
+
+        Args:
+            last: The token that was consumed last.
         """
 
     @property

@@ -128,10 +128,24 @@ def test_matchers_of_one_constraint_are_independent(compiler):
     assert not second.is_finished
 
 
-def test_forced_tokens_are_those_without_a_choice(compiler):
-    one = matcher(compiler, 'start: "true" /[ab]/')
-    assert one.forced() == [WORDS.index(b"true") + len(SPECIAL)]
-    assert matcher(compiler, "start: /[ab]+/").forced() == []
+def test_forced_tokens_are_those_of_text_without_a_choice(compiler):
+    one = matcher(compiler, 'start: "a" "true" "ab" /[ab]/')
+    one.consume(token := WORDS.index(b"a") + len(SPECIAL))
+    forced = [Vocabulary.pieces[each] for each in one.forced(token)]
+    assert forced[:1] == [b"true"]
+    for each in one.forced(token):
+        one.consume(each)
+
+
+@pytest.mark.parametrize("rest", ["/[ab]+/", f"<[{CALL}]>", ""])
+def test_nothing_is_forced_where_text_is_not_fixed(compiler, rest):
+    one = matcher(compiler, f'start: "a" {rest}')
+    one.consume(token := WORDS.index(b"a") + len(SPECIAL))
+    assert list(one.forced(token)) == []
+
+
+def test_model_chooses_how_it_spells_fixed_text(compiler):
+    assert pieces(matcher(compiler, 'start: "ab"')) == [b"a", b"ab"]
 
 
 def test_same_grammar_is_compiled_once(compiler):
@@ -153,7 +167,7 @@ def test_old_grammars_are_forgotten(compiler):
         ("start: missing", 'unknown name: "missing"'),
         ("start: /(/", "unclosed group"),
         ('start: "a', "lexer error"),
-        ("", "Empty grammar"),
+        ("", "no start rule"),
         ('start: %json {"enum": []}', "Unsatisfiable"),
         ("start: /[^\\x00-\\U0010ffff]/", "no text may follow"),
         ('start: "\ud800"', "lone surrogate"),

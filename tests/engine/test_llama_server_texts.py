@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from llamactypes.constraints.constraint import Constraint
 from llamactypes.engine import GenerationRequest
 from llamactypes.sampling_params import SamplingParams
 from tests.engine.test_engine_models import WAIT_S, running
@@ -30,6 +31,7 @@ def engine(stories_model_path):
 def sampling(params: dict[str, Any]) -> SamplingParams:
     values: dict[str, Any] = {"seed": 42} | params
     values.pop("ignore_eos", None)
+    values.pop("grammar", None)
     for name in ("samplers", "dry_sequence_breakers"):
         if name in values:
             values[name] = tuple(values[name])
@@ -43,6 +45,13 @@ def sampling(params: dict[str, Any]) -> SamplingParams:
     return SamplingParams(**values)
 
 
+def constraint(engine, case):
+    """Return the same language as the case's GBNF."""
+    if "lark" not in case:
+        return None
+    return engine.compile_constraint(Constraint(case["lark"], "grammar"))
+
+
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: str(case["params"]))
 def test_seed_gives_the_text_of_llama_server(engine, case):
     tokens = engine.vocab.tokenize(GOLDEN["prompt"], add_special=True)
@@ -52,6 +61,7 @@ def test_seed_gives_the_text_of_llama_server(engine, case):
         max_tokens=GOLDEN["n_predict"],
         ignore_eos=case["params"].get("ignore_eos", False),
         cache_prompt=False,
+        constraint=constraint(engine, case),
     )
     generation = engine.submit(request)
     result = generation.wait(WAIT_S)
