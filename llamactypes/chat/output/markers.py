@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ("MORE", "NO", "SPACE", "Marker")
+__all__ = ("MORE", "NO", "SPACE", "Aliases", "Marker")
 
 SPACE = " \t\r\n"
 """What counts as white space: JSON's. Others, like U+00A0, are text."""
@@ -14,6 +14,9 @@ MORE = -2
 
 _RUN_OF_SPACE = re.compile(f"[{SPACE}]+")
 
+Aliases = tuple[tuple[str, str], ...]
+"""(What may be written, what it stands for): see `ChatFormat.aliases`."""
+
 
 class Marker:
     """A literal text; each run of white space in it stands for any, or for none.
@@ -21,14 +24,22 @@ class Marker:
     White space before and after is no part of it: whoever reads skips it.
     """
 
-    __slots__ = ("first", "text", "words")
+    __slots__ = ("_spellings", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, aliases: Aliases = ()) -> None:
         self.text = text
         """As the format has it."""
-        self.words = tuple(word for word in _RUN_OF_SPACE.split(text) if word)
-        self.first = self.words[0] if self.words else ""
-        """What it begins with; empty for a blank marker, which is found everywhere."""
+        bare = text.strip(SPACE)
+        spellings = [bare]
+        spellings += [
+            written for written, meant in aliases if bare and meant.strip(SPACE) == bare
+        ]
+        self._spellings = tuple(_words(spelling) for spelling in spellings)
+
+    @property
+    def firsts(self) -> tuple[str, ...]:
+        """What it may begin with; empty for a blank marker, which is everywhere."""
+        return tuple(words[0] for words in self._spellings if words)
 
     def match(self, text: str, pos: int) -> int:
         """Look for the marker at `pos`.
@@ -37,18 +48,28 @@ class Marker:
             The position behind it; `NO` when it is not there; `MORE` when `text` ends
             before that is clear.
         """
-        for word in self.words:
-            pos = self._behind_space(text, pos)
-            if not text.startswith(word, pos):
-                is_cut = len(text) - pos < len(word) and word.startswith(text[pos:])
-                return MORE if is_cut else NO
-            pos += len(word)
-        return pos
-
-    def _behind_space(self, text: str, pos: int) -> int:
-        while pos < len(text) and text[pos] in SPACE:
-            pos += 1
-        return pos
+        for words in self._spellings:
+            # The first spelling that is not refuted decides. So the answer does not
+            # depend on how much of the text is there.
+            end = _match(words, text, pos)
+            if end != NO:
+                return end
+        return NO
 
     def __bool__(self) -> bool:
-        return bool(self.words)
+        return bool(self._spellings[0])
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in _RUN_OF_SPACE.split(text) if word)
+
+
+def _match(words: tuple[str, ...], text: str, pos: int) -> int:
+    for word in words:
+        while pos < len(text) and text[pos] in SPACE:
+            pos += 1
+        if not text.startswith(word, pos):
+            is_cut = len(text) - pos < len(word) and word.startswith(text[pos:])
+            return MORE if is_cut else NO
+        pos += len(word)
+    return pos

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from llamactypes.chat.output.calls.section import SectionReader
 from llamactypes.chat.output.format import ChatFormat
 from llamactypes.chat.output.pieces import Content, Piece
-from llamactypes.chat.output.section import SectionReader
 from llamactypes.chat.output.source import Source
 from llamactypes.chat.output.turn import TurnReader
 
@@ -51,7 +51,10 @@ class ChatParser:
         section = None
         if with_tools and format.tools is not None:
             section = SectionReader(
-                format.tools, schemas or {}, is_constrained=streams_arguments
+                format.tools,
+                schemas or {},
+                is_constrained=streams_arguments,
+                aliases=format.aliases,
             )
         self._out: list[Piece] = []
         self._source = Source()

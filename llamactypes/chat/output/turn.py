@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from llamactypes.chat.output.calls.section import SectionReader
 from llamactypes.chat.output.format import ChatFormat, Tags
-from llamactypes.chat.output.markers import MORE, SPACE, Marker
+from llamactypes.chat.output.markers import MORE, SPACE, Aliases, Marker
 from llamactypes.chat.output.pieces import Content, Piece, Reasoning
-from llamactypes.chat.output.section import SectionReader
 from llamactypes.chat.output.source import Reading, Source, skip_space
 from llamactypes.chat.output.speech import Speech
 
@@ -43,8 +43,8 @@ class TurnReader:
         self._section = section
         self._triggers = () if section is None else section.triggers
         self._is_weak = section is not None and section.is_weak
-        self._think, self._thought = _markers(form.reasoning)
-        self._open, self._close = _markers(form.content)
+        self._think, self._thought = _markers(form.reasoning, form.aliases)
+        self._open, self._close = _markers(form.content, form.aliases)
         self._may_think = bool(self._think)
         self._is_open = False
         self._begins_thinking = form.reasoning is not None and (
@@ -110,9 +110,10 @@ class TurnReader:
 
     def _candidates(self) -> Iterator[tuple[Marker, Reader]]:
         is_blank = self._content.is_blank
-        if is_blank and self._may_think:
+        is_outside = is_blank and not (self._is_open and self._close)
+        if is_outside and self._may_think:
             yield self._think, self._begin_thinking
-        if is_blank and self._open and not self._is_open:
+        if is_outside and self._open:
             yield self._open, self._begin_answer
         if self._close:
             yield self._close, self._end_answer
@@ -157,7 +158,8 @@ class TurnReader:
                 self._reasoning.write(source.take(source.pos + 1))
         self._reasoning.at_marker()
         self._content.at_marker()
-        self._may_think = False
+        # Where answers are marked, no tag outside of them is part of an answer.
+        self._may_think = bool(self._open)
 
     def _begin_answer(self, marker: Marker) -> Reading[None]:
         self._take(marker)
@@ -190,20 +192,25 @@ class TurnReader:
         return False
 
     def _read_calls(self, trigger: Marker) -> Reading[None]:
-        if self._section is not None:
-            yield from self._section.read(
-                self._source, self._out, self._content, trigger
-            )
-        self._may_think = bool(self._think)
+        section = self._section
+        if section is None:
+            return
+        n_before = section.n_calls
+        yield from section.read(self._source, self._out, self._content, trigger)
+        if section.n_calls > n_before:
+            self._may_think = bool(self._think)
+            self._is_open = False
 
 
-def _markers(tags: Tags | None) -> tuple[Marker, Marker]:
-    return (_BLANK, _BLANK) if tags is None else (Marker(tags.open), Marker(tags.close))
+def _markers(tags: Tags | None, aliases: Aliases) -> tuple[Marker, Marker]:
+    if tags is None:
+        return _BLANK, _BLANK
+    return Marker(tags.open, aliases), Marker(tags.close, aliases)
 
 
 def _beginnings(markers: Iterable[Marker]) -> re.Pattern[str]:
     """Finds where one of the markers may begin."""
-    characters = {marker.first[0] for marker in markers if marker}
+    characters = {first[0] for marker in markers for first in marker.firsts}
     if not characters:
         return _NEVER
     return re.compile("[" + "".join(map(re.escape, sorted(characters))) + "]")

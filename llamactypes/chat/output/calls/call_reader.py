@@ -7,11 +7,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from llamactypes.chat.output.draft import Draft
+from llamactypes.chat.output.calls.draft import Draft
+from llamactypes.chat.output.calls.json_arguments import (
+    read_json_object,
+    read_json_string,
+)
+from llamactypes.chat.output.calls.python_arguments import read_python
+from llamactypes.chat.output.calls.tagged_arguments import TaggedReader
+from llamactypes.chat.output.calls.unquoted_arguments import UnquotedReader
 from llamactypes.chat.output.format import ArgumentForm, Slot, ToolSyntax
-from llamactypes.chat.output.json_arguments import read_json_object, read_json_string
-from llamactypes.chat.output.markers import MORE, NO, Marker
-from llamactypes.chat.output.python_arguments import read_python
+from llamactypes.chat.output.markers import MORE, NO, Aliases, Marker
 from llamactypes.chat.output.reading import peek, read_word
 from llamactypes.chat.output.source import (
     BrokenTextError,
@@ -20,7 +25,6 @@ from llamactypes.chat.output.source import (
     expect,
     more,
 )
-from llamactypes.chat.output.tagged_arguments import TaggedReader
 
 __all__ = ("CallReader", "Schemas")
 
@@ -34,13 +38,18 @@ _OPENING = {ArgumentForm.JSON: "{", ArgumentForm.JSON_STRING: '"'}
 class CallReader:
     """Reads a call whose parts come in the syntax's order."""
 
-    def __init__(self, syntax: ToolSyntax, schemas: Schemas) -> None:
+    def __init__(
+        self, syntax: ToolSyntax, schemas: Schemas, aliases: Aliases = ()
+    ) -> None:
+        """Prepare to read; `aliases` as in `ChatFormat`."""
         self._syntax = syntax
         self._schemas = schemas
         self._id = re.compile(syntax.id_pattern)
         self._tagged = None if syntax.tagged is None else TaggedReader(syntax.tagged)
+        self._unquoted = UnquotedReader(syntax.quote)
         self._parts = tuple(
-            Marker(part) if isinstance(part, str) else part for part in syntax.call
+            Marker(part, aliases) if isinstance(part, str) else part
+            for part in syntax.call
         )
         self._last_slot = max(
             index for index, part in enumerate(self._parts) if isinstance(part, Slot)
@@ -50,7 +59,7 @@ class CallReader:
         )
 
     @property
-    def prefix(self) -> Marker:
+    def beginning(self) -> Marker:
         """What a call begins with; blank when that is its name."""
         first = self._parts[0]
         return first if isinstance(first, Marker) else Marker("")
@@ -82,7 +91,10 @@ class CallReader:
 
     def _put(self, draft: Draft, slot: Slot, word: str) -> None:
         if slot is Slot.NAME:
-            draft.name = self._unescaped(word)
+            name = self._unescaped(word)
+            if draft.name not in ("", name):
+                raise BrokenTextError
+            draft.name = name
         elif slot is Slot.ID:
             if self._id.fullmatch(word) is None:
                 raise BrokenTextError
@@ -107,6 +119,8 @@ class CallReader:
             yield from self._tagged.read(source, draft.add, schema)
         elif form is ArgumentForm.PYTHON:
             yield from read_python(source, draft.add)
+        elif form is ArgumentForm.UNQUOTED:
+            yield from self._unquoted.read(source, draft.add)
         elif form is ArgumentForm.JSON_STRING:
             yield from read_json_string(source, draft.add)
         elif (yield from self._has_none(source, index)):
@@ -131,21 +145,22 @@ class CallReader:
         behind = self._parts[index + 1 :]
         following = behind[0] if behind else Marker("")
         if isinstance(following, Marker) and following:
-            if self._syntax.quotes_names and following.first.startswith('"'):
+            if self._syntax.quotes_names and following.text.lstrip().startswith('"'):
                 return re.compile(r'(?<!\\)"')
-            return re.compile(re.escape(following.first))
+            return re.compile("|".join(map(re.escape, following.firsts)))
         return re.compile("|".join((_WORD_ENDS.pattern, *self._firsts(behind))))
 
     def _firsts(self, behind: tuple[Marker | Slot, ...]) -> list[str]:
         """What may come without white space before it, as regular expressions."""
         firsts: list[str] = []
         for part in behind:
-            if part is Slot.ARGUMENTS and self._tagged is not None:
-                firsts.append(re.escape(self._tagged.first.first))
+            if isinstance(part, Marker):
+                firsts += part.firsts
+            elif part is Slot.ARGUMENTS and self._tagged is not None:
+                firsts += self._tagged.firsts
+                continue
             elif part is Slot.ARGUMENTS:
-                firsts.append(re.escape(_OPENING.get(self._syntax.arguments, "")))
+                firsts.append(_OPENING.get(self._syntax.arguments, ""))
+            if any(firsts):
                 break
-            elif isinstance(part, Marker) and part:
-                firsts.append(re.escape(part.first))
-                break
-        return [first for first in firsts if first]
+        return [re.escape(first) for first in firsts if first]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from llamactypes.chat.output.call_reader import CallReader, Schemas
-from llamactypes.chat.output.draft import Draft
-from llamactypes.chat.output.envelope import EnvelopeReader, envelope_of
+from llamactypes.chat.output.calls.call_reader import CallReader, Schemas
+from llamactypes.chat.output.calls.draft import Draft
+from llamactypes.chat.output.calls.envelope import EnvelopeReader, envelope_of
 from llamactypes.chat.output.format import ToolSyntax
-from llamactypes.chat.output.markers import MORE, Marker
+from llamactypes.chat.output.markers import MORE, Aliases, Marker
 from llamactypes.chat.output.pieces import Piece
 from llamactypes.chat.output.source import (
     BrokenTextError,
@@ -26,6 +26,7 @@ from llamactypes.chat.output.speech import Speech
 __all__ = ("SectionReader",)
 
 _WEAK = re.compile(r'\{|\[\s*(?:[\[{"]|$)')
+_PUNCTUATION = re.compile(r"[\s,;.]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class SectionReader:
         schemas: Schemas,
         *,
         is_constrained: bool,
+        aliases: Aliases = (),
     ) -> None:
         """Prepare to read.
 
@@ -54,22 +56,24 @@ class SectionReader:
             is_constrained: The text is known to be well formed where it begins to be:
                 calls are shown as they come, and are read in no other than the
                 syntax's own order.
+            aliases: As in `ChatFormat`.
         """
         envelope = None if is_constrained else envelope_of(syntax)
         self._reader = (
-            CallReader(syntax, schemas)
+            CallReader(syntax, schemas, aliases)
             if envelope is None
             else EnvelopeReader(syntax, envelope)
         )
         self._is_early = is_constrained and self._reader.is_shown_early
         self._separator = Marker(syntax.separator)
         self._frames = _frames(syntax, is_lenient=envelope is not None)
-        self._n_calls = 0
+        self.n_calls = 0
+        """Calls that were read."""
 
     @property
     def triggers(self) -> tuple[Marker, ...]:
         """What calls begin with; the first that is found counts."""
-        found = (frame.start or self._reader.prefix for frame in self._frames)
+        found = (frame.start or self._reader.beginning for frame in self._frames)
         return tuple(trigger for trigger in found if trigger)
 
     @property
@@ -88,7 +92,7 @@ class SectionReader:
             yield from expect(source, frame.start)
             goes_on = True
             while goes_on:
-                draft = Draft(source, out, self._n_calls, is_early=self._is_early)
+                draft = Draft(source, out, self.n_calls, is_early=self._is_early)
                 yield from self._reader.read(source, draft)
                 self._count(draft, content)
                 draft = None
@@ -104,7 +108,7 @@ class SectionReader:
     def _count(self, draft: Draft, content: Speech) -> None:
         draft.show()
         content.at_marker()
-        self._n_calls += 1
+        self.n_calls += 1
 
     def _count_shown(self, draft: Draft | None, content: Speech) -> None:
         if draft is not None and draft.is_shown:
@@ -118,21 +122,33 @@ class SectionReader:
             return  # a part of what is written between calls or behind them
         if draft.is_complete or draft.is_shown:
             self._count(draft, content)
-        elif self._n_calls == 0 or rest.strip() not in ("", self._separator.first):
+        elif self.n_calls == 0 or rest.strip() not in (
+            "",
+            self._separator.text.strip(),
+        ):
             content.write(rest)
 
     def _goes_on(self, source: Source, frame: _Frame) -> Reading[bool]:
         """Whether another call follows in this section; reads what is between."""
-        if not frame.end and not self._separator:
+        if not (frame.start or frame.end or self._separator):
             return False
         if frame.end and (yield from accept(source, frame.end)):
             return False
         if self._separator and (yield from accept(source, self._separator)):
-            return True
-        if not frame.start or not self._reader.prefix:
+            if _PUNCTUATION.fullmatch(self._separator.text):
+                return True
+            # A token of its own: it is between messages of any kind.
+            source.hold()
+            return (yield from self._begins(source))
+        return bool(frame.start) and (yield from self._begins(source))
+
+    def _begins(self, source: Source) -> Reading[bool]:
+        """Whether a call begins here; reads the white space before."""
+        beginning = self._reader.beginning
+        if not beginning:
             return False
         yield from skip_space(source)
-        while (end := self._reader.prefix.match(source.text, source.pos)) == MORE:
+        while (end := beginning.match(source.text, source.pos)) == MORE:
             yield from more(source)
         return end >= 0
 

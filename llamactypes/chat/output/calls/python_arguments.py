@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
+from llamactypes.chat.output.marked_text import escaped
 from llamactypes.chat.output.reading import peek, read_run
 from llamactypes.chat.output.source import (
     BrokenTextError,
@@ -157,13 +158,13 @@ def _read_text(source: Source, add: Add) -> Reading[None]:
     while True:
         run = plain.match(source.text, source.pos)
         text = source.take(source.pos if run is None else run.end())
-        add(_escaped(text))
+        add(escaped(text))
         while source.is_empty:
             yield from more(source)
         if source.text[source.pos] == quote:
             break
         if source.text[source.pos] == "\\":
-            add(_escaped((yield from _read_escape(source))))
+            add(escaped((yield from _read_escape(source))))
     source.take(source.pos + 1)
     add('"')
 
@@ -177,8 +178,3 @@ def _read_escape(source: Source) -> Reading[str]:
     kind, digits = match[0][1], match[0][2:]
     source.take(match.end())
     return chr(int(digits, 16)) if digits else _SHORT.get(kind, kind)
-
-
-def _escaped(text: str) -> str:
-    has_surrogate = any("\ud800" <= character <= "\udfff" for character in text)
-    return json.dumps(text, ensure_ascii=has_surrogate)[1:-1]

@@ -7,9 +7,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from llamactypes.chat.output.draft import Draft
+from llamactypes.chat.output.calls.draft import Draft
+from llamactypes.chat.output.calls.json_arguments import (
+    read_json_object,
+    read_json_string,
+)
 from llamactypes.chat.output.format import ArgumentForm, Slot, ToolSyntax
-from llamactypes.chat.output.json_arguments import read_json_object, read_json_string
 from llamactypes.chat.output.markers import Marker
 from llamactypes.chat.output.source import (
     BrokenTextError,
@@ -37,6 +40,8 @@ class Envelope:
     """Where in the object of a call its parts are."""
 
     prefix: Marker
+    beginning: Marker
+    """The prefix and the object's bracket."""
     suffix: Marker
     slots: dict[Path, Slot]
     constants: dict[Path, object]
@@ -66,7 +71,7 @@ def envelope_of(syntax: ToolSyntax) -> Envelope | None:
         return None
     constants = {path: leaves[path] for path in leaves.keys() - slots.keys()}
     prefix, suffix = Marker(written[:begin]), Marker(written[end + 1 :])
-    return Envelope(prefix, suffix, slots, constants)
+    return Envelope(prefix, Marker(written[: begin + 1]), suffix, slots, constants)
 
 
 def _leaves(value: object, path: Path) -> Iterator[tuple[Path, object]]:
@@ -89,9 +94,9 @@ class EnvelopeReader:
         self._parents = {path[:-1] for path in envelope.slots} | {()}
 
     @property
-    def prefix(self) -> Marker:
-        """What is before the object."""
-        return self._envelope.prefix
+    def beginning(self) -> Marker:
+        """What a call begins with."""
+        return self._envelope.beginning
 
     def read(self, source: Source, draft: Draft) -> Reading[None]:
         """Read a call into `draft`; raises as `CallReader.read`."""

@@ -1,0 +1,1 @@
+"""How the tool calls of a turn are read, in each form that models write. Pure."""
