@@ -26,6 +26,8 @@ from llamactypes.chat import MessageError
 from llamactypes.errors import (
     AdapterError,
     ClosedError,
+    ConstraintError,
+    ConstraintUnavailable,
     EngineAsleep,
     EngineFailed,
     EngineLoading,
@@ -243,6 +245,15 @@ def _not_served(error: Any) -> ErrorReply:
     return ErrorReply(501, str(error), "not_supported_error")
 
 
+def _constraint(error: Any) -> ErrorReply:
+    extra = {"param": error.path} if error.path else {}
+    return ErrorReply(400, str(error), extra=extra)
+
+
+def _unconstrained(error: Any) -> ErrorReply:
+    return replace(_not_served(error), headers=_HOPELESS)
+
+
 def _overloaded(error: Any) -> ErrorReply:
     wait_s = str(max(1, math.ceil(error.retry_after_s)))
     return ErrorReply(429, str(error), headers={"Retry-After": wait_s})
@@ -306,6 +317,8 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
     (PromptTooLong, _too_long),
     (InputTooLarge, _too_large),
     (NotServed, _not_served),
+    (ConstraintUnavailable, _unconstrained),
+    (ConstraintError, _constraint),
     (AdapterError, _adapters),
     (NotFinite, _failed),
     (MessagesOverloaded, _messages_overloaded),
