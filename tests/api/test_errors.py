@@ -3,6 +3,8 @@ import gzip
 import pytest
 
 from llamactypes.errors import (
+    ConstraintError,
+    ConstraintUnavailable,
     DecodeFatal,
     EngineFailed,
     EngineLoading,
@@ -27,6 +29,8 @@ def refused(make_api, error, **body):
         (PromptTooLong(900, 256), 400, "exceed_context_size_error"),
         (SamplingError("odd"), 400, "invalid_request_error"),
         (TokenizeError("odd"), 400, "invalid_request_error"),
+        (ConstraintError("odd", "$.type"), 400, "invalid_request_error"),
+        (ConstraintUnavailable("missing"), 501, "not_supported_error"),
         (EngineOverloaded("busy", 2.5), 429, "rate_limit_error"),
         (EngineLoading("x"), 503, "unavailable_error"),
         (EngineStopped("x"), 503, "unavailable_error"),
