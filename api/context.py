@@ -15,6 +15,7 @@ from api.protocol.options import OptionDefaults
 from api.responses.store import ResponseStore, StoreLimits
 from api.streams.owners import owner_digest
 from api.streams.sessions import StreamSessions
+from api.streams.stores.choice import open_streams
 from api.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class ServingContext:
                 settings.responses_store_age_s,
             )
         )
-        self.streams = streams or StreamSessions(settings.stream_limits)
+        self.streams = streams or open_streams(settings)
         self._owners = [owner_digest(key) for key in settings.api_keys]
         self.routes: Sequence[tuple[type[Any], Sequence[str]]] = ()
         """Every resource and its paths; the application sets it."""

@@ -145,6 +145,11 @@ ROOMS = (
         must_not=("ctypes", "api.serving", "api.cli"),
     ),
     Room(
+        ("api.streams.stores.redis_client",),
+        may=("redis",),
+        must_not=("ctypes", *NO_THREADS, *NO_HTTP),
+    ),
+    Room(
         ("api.*",),
         may=(
             "api",

@@ -16,6 +16,7 @@ from api.serving.interpreter import share_fairly
 from api.serving.log_setup import set_up_logging
 from api.serving.model_source import HUB_HINT, has_hub_package
 from api.settings import Settings, SettingsError
+from api.streams.stores.choice import check_store
 
 __all__ = (
     "check_extras",
@@ -96,6 +97,7 @@ def check_extras(settings: Settings) -> None:
         raise SettingsError(
             f"--metrics needs the package prometheus-client: {INSTALL_HINT}"
         )
+    check_store(settings)
     if settings.hub_model is not None:
         require_hub_package("--hf-repo")
 

@@ -33,6 +33,7 @@ from api.serving.stopping import StopSignal
 from api.serving.supervisor import Supervisor
 from api.settings import Settings
 from api.streams.sessions import StreamSessions
+from api.streams.stores.choice import open_streams
 from llamactypes.engine import Engine, EngineState
 from llamactypes.errors import LlamaError, SamplingError, TemplateError
 from llamactypes.legacy_template import builtin_names
@@ -66,7 +67,7 @@ def serve(settings: Settings, stop: StopSignal, console: Console) -> int:
     share_fairly()
     try:
         engine = Engine(settings.engine, load=loader_of(settings))
-        streams = StreamSessions(settings.stream_limits)
+        streams = open_streams(settings)
         http = HttpServer(create_app(settings, engine, streams), sockets, settings)
     except BaseException:
         close_all(sockets)

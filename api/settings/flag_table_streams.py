@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from api.settings.flags import integer, number, section, valued
+from api.settings.flags import Kind, integer, number, section, switch, valued
+from api.streams.stores.place import read_place
 
 __all__ = ("STREAM_FLAGS",)
 
 _SERVE = ("serve",)
 _SECONDS = number(0.0)
+_PLACE = Kind(read_place, "memory, file:DIRECTORY or redis://HOST[:PORT][/DB]")
 
 STREAM_FLAGS = section(
     "Resumable streams",
+    valued(
+        "--stream-store",
+        "stream_store",
+        _PLACE,
+        "PLACE",
+        "Where resumable streams are kept: memory (gone with the process), "
+        "file:DIRECTORY (there after a restart, too) or redis://HOST[:PORT][/DB] "
+        "(read, stopped and replaced through any server with the same Redis).",
+        "LLAMA_ARG_STREAM_STORE",
+        commands=_SERVE,
+    ),
+    switch(
+        "--stream-continue",
+        "stream_continue",
+        "After a restart with --stream-store file:DIRECTORY go on with generations "
+        "that were not finished, instead of reporting them as interrupted. Bodies of "
+        "requests are kept in the files for that.",
+        "LLAMA_ARG_STREAM_CONTINUE",
+        commands=_SERVE,
+    ),
     valued(
         "--stream-ring-kib",
         "stream_ring_kib",

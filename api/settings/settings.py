@@ -15,6 +15,7 @@ from api.settings.escapes import unescaped
 from api.settings.flags import SettingsError
 from api.settings.vertex import Vertex, read_vertex
 from api.streams.limits import StreamLimits
+from api.streams.stores.place import directory_of
 from llamactypes.engine.config import EngineConfig
 from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
@@ -112,6 +113,10 @@ class Settings:
     """Leave out tools that are no functions, instead of refusing the request."""
     background_timeout_s: float = 600.0
     """A background response nobody asks for ends after this; 0: never."""
+    stream_store: str = "memory"
+    """Or ``file:DIRECTORY``, or the URL of a Redis server."""
+    stream_continue: bool = False
+    """Go on with generations that a server before this one did not finish."""
     stream_ring_kib: int = 4096
     stream_keep_s: float = 300.0
     stream_gc_s: float = 60.0
@@ -314,6 +319,11 @@ def _check_streams(settings: Settings) -> None:
             f"--stream-memory-mib {settings.stream_memory_mib} has no room for two "
             f"streams of --stream-ring-kib {settings.stream_ring_kib}: raise the one "
             "or lower the other"
+        )
+    if settings.stream_continue and directory_of(settings.stream_store) is None:
+        raise SettingsError(
+            "--stream-continue needs --stream-store file:DIRECTORY: elsewhere nothing "
+            "is left to go on with"
         )
 
 

@@ -22,3 +22,9 @@ class StreamCounts:
     """Reads that were refused: snapshots do not count."""
     orphaned: int = 0
     """Ended because nobody read them."""
+    interrupted: int = 0
+    """Left unfinished by an earlier process, and ended with an error."""
+    continued: int = 0
+    """Left unfinished by an earlier process, and gone on with."""
+    store_errors: int = 0
+    """How often a store could not keep something."""

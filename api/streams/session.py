@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from api import sse
-from api.errors import GenerationCancelled, describe
+from api.errors import GenerationCancelled, StreamInterrupted, describe
 from api.exchange import End
 from api.protocol.invalid import InvalidRequest
 from api.streams.client import Client
 from api.streams.log import StreamLog
 from api.streams.reader import wait_started
+from api.streams.recorder import Recorder
 from api.streams.stores.store import StreamKey
 from llamactypes.engine import Generation
 
@@ -37,6 +38,8 @@ class Production:
     """Ends it early, from any thread; the bytes then end by themselves."""
     error_event: Callable[[Exception], bytes] | None
     """What readers get when it fails; None: not a stream of events."""
+    request: bytes = b""
+    """What was asked, for a store that goes on with it in another process."""
 
 
 class _Nobody(Client):
@@ -80,6 +83,7 @@ class Session:
             if self.stopped is not None:
                 raise self.stopped
             self._production = production
+            self._accept(production)
             name = "llamactypes-stream"
             threading.Thread(target=self._pump, name=name, daemon=True).start()
             self.is_running = True
@@ -112,6 +116,12 @@ class Session:
         """Return why it ended before it began, as its client should hear it."""
         return self.stopped or self.log.error
 
+    def _accept(self, production: Production) -> None:
+        """Let the journal know what to do if this process ends first."""
+        make, interrupted = production.error_event, StreamInterrupted()
+        last_event = b"" if make is None else make(interrupted)
+        self.log.journal.accept(last_event, production.request)
+
     # -- its own thread ----------------------------------------------------------------
 
     def _pump(self) -> None:
@@ -128,11 +138,13 @@ class Session:
         """Fill the log to the end; return why it failed."""
         is_stream = production.error_event is not None
         append = self.log.append_events if is_stream else self.log.append
+        recorder = Recorder(production.generations, self.log.journal)
         try:
             if is_stream:
                 wait_started(production.generations, self._client)
                 self.log.begin()
             for piece in production.open(self._client):
+                recorder.note()
                 append(piece)
         except Exception as error:
             production.cancel()

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from api.errors import GenerationCancelled, KeyBusy
+from api.errors import GenerationCancelled, KeyBusy, StreamInterrupted
 from api.streams.claims import same_request
 from api.streams.counts import StreamCounts
 from api.streams.limits import StreamLimits
@@ -24,6 +24,7 @@ from api.streams.stores.store import (
     StreamKey,
     StreamStore,
 )
+from api.streams.stores.written import Written
 
 __all__ = ("StreamSessions",)
 
@@ -45,8 +46,23 @@ class StreamSessions:
     A thread looks after them while there are any.
     """
 
-    def __init__(self, limits: StreamLimits, store: StreamStore | None = None) -> None:
+    def __init__(
+        self,
+        limits: StreamLimits,
+        store: StreamStore | None = None,
+        *,
+        continues: bool = False,
+    ) -> None:
+        """Begin with what the store has from an earlier process.
+
+        Args:
+            limits: How much is kept.
+            store: Where; None: in memory.
+            continues: Leave what is unfinished there to `take_unfinished`.
+        """
         self.limits = limits
+        self._continues = continues
+        self._unfinished: list[Written] = []
         self.store: StreamStore = store or MemoryStore()
         self._live: dict[StreamKey, Session] = {}
         self._ending: set[Session] = set()
@@ -60,8 +76,8 @@ class StreamSessions:
         self._sweeper: threading.Thread | None = None
         self._closed: str | None = None
         self._changed = threading.Condition(threading.Lock())
-        with self._changed:
-            self._take_over()
+        self.store.listen(self._end_elsewhere)
+        self._take_over(is_first=True)
 
     # -- the client that asks ----------------------------------------------------------
 
@@ -113,6 +129,7 @@ class StreamSessions:
         except BaseException:
             self.give_up(session, GenerationCancelled("it is answered elsewhere"))
             raise
+        self._take_over()
         return session
 
     def give_up(self, session: Session, error: Exception) -> None:
@@ -186,7 +203,8 @@ class StreamSessions:
         """Return the numbers as they are now."""
         live = self.n_live
         with self._changed:
-            return replace(self._counts, live=live)
+            n_errors = self.store.n_errors
+            return replace(self._counts, live=live, store_errors=n_errors)
 
     @property
     def n_live(self) -> int:
@@ -198,6 +216,55 @@ class StreamSessions:
     def has_sweeper(self) -> bool:
         """Whether a thread looks after sessions."""
         return self._sweeper is not None
+
+    # -- what an earlier process left --------------------------------------------------
+
+    def take_unfinished(self) -> list[Written]:
+        """Return the streams to go on with, once; whoever takes them ends them."""
+        with self._changed:
+            unfinished, self._unfinished = self._unfinished, []
+        return unfinished
+
+    def interrupt(self, written: Written) -> None:
+        """End a stream that nobody goes on with: its readers get an error event."""
+        log = written.log
+        log.is_broken = True
+        if not log.keeps_errors:
+            log.append_events(written.last_event or b"")
+        log.finish(StreamInterrupted())
+        with self._changed:
+            self._counts.interrupted += 1
+            if self.store.local(written.facts.key) is log:
+                self._weigh(written.facts.key, log)
+
+    def resume(self, written: Written) -> Session:
+        """Return a session that goes on with an unfinished stream.
+
+        Raises:
+            StreamStopped: It was forgotten meanwhile, or another took its place.
+        """
+        key, log = written.facts.key, written.log
+        with self._changed:
+            if self._closed is not None or self.store.local(key) is not log:
+                raise StreamStopped(self._closed or "the stream was forgotten")
+            session = self._live[key] = Session(key, log, self._on_end)
+            self._counts.continued += 1
+        return session
+
+    def _take_over(self, *, is_first: bool = False) -> None:
+        """Count what the store has found, and end what nobody goes on with."""
+        unfinished = self.store.take_unfinished()
+        if not unfinished and not is_first:
+            return
+        with self._changed:
+            for key, log in self.store.entries():
+                if log.is_done and log not in self._weights:
+                    self._weigh(key, log)
+                self._look_after()
+            if self._continues:
+                self._unfinished += unfinished
+        for written in () if self._continues else unfinished:
+            self.interrupt(written)
 
     # -- the end -----------------------------------------------------------------------
 
@@ -219,7 +286,22 @@ class StreamSessions:
         stuck = [session for session in sessions if not session.log.is_done]
         for session in stuck:
             session.give_up(GenerationCancelled(reason))
+        self.store.close()
         return not stuck
+
+    # -- the store's thread ------------------------------------------------------------
+
+    def _end_elsewhere(self, log: StreamLog, reason: str) -> None:
+        """End a session, because another server says so."""
+        with self._changed:
+            found = [each for each in self._live.values() if each.log is log]
+            for session in found:
+                del self._live[session.key]
+                self._ending.add(session)
+            for key in [key for key, each in self.store.entries() if each is log]:
+                self._drop(key, log)
+        for session in found:
+            session.abort(reason)
 
     # -- threads of sessions -----------------------------------------------------------
 
@@ -248,14 +330,14 @@ class StreamSessions:
             while self._closed is None:
                 self._forget_old()
                 orphans = self._orphans()
+                self._changed.release()
+                try:
+                    self._end_orphans(orphans)
+                    self.store.tidy()
+                finally:
+                    self._changed.acquire()
                 if not self._live and not self.store.entries():
                     break
-                if orphans:
-                    self._changed.release()
-                    try:
-                        self._end_orphans(orphans)
-                    finally:
-                        self._changed.acquire()
                 self._changed.wait(self._step_s())
             self._sweeper = None
 
@@ -266,6 +348,8 @@ class StreamSessions:
         return max(step_s, _LEAST_STEP_S)
 
     def _end_orphans(self, orphans: list[Session]) -> None:
+        if not orphans:
+            return
         limit_s = self.limits.orphan_s
         with self._changed:
             self._counts.orphaned += len(orphans)
@@ -274,12 +358,6 @@ class StreamSessions:
             session.abort(f"nobody had read it for {limit_s:g} s")
 
     # -- helpers, with the lock held ---------------------------------------------------
-
-    def _take_over(self) -> None:
-        """Count what the store has from an earlier life of the server."""
-        for key, log in self.store.entries():
-            self._weigh(key, log)
-            self._look_after()
 
     def _weigh(self, key: StreamKey, log: StreamLog) -> None:
         self._weights[log] = log.n_held + _LOG_BYTES

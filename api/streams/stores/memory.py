@@ -8,6 +8,7 @@ from collections.abc import Callable
 from api.streams.log import StreamLog
 from api.streams.stores.reading import ReadableLog
 from api.streams.stores.store import LogFacts, StreamKey
+from api.streams.stores.written import Written
 
 __all__ = ("MemoryStore",)
 
@@ -20,6 +21,9 @@ class MemoryStore:
         self._facts: dict[StreamLog, LogFacts] = {}
         self._claims: dict[tuple[str | None, str], StreamLog] = {}
         self._lock = threading.Lock()
+
+    def listen(self, on_stop: Callable[[StreamLog, str], object]) -> None:
+        """Nobody else could end one."""
 
     def create(self, facts: LogFacts) -> StreamLog:
         """Return a new log."""
@@ -68,6 +72,18 @@ class MemoryStore:
 
     def stop(self, key: StreamKey) -> None:
         """Nobody else could have it."""
+
+    def tidy(self) -> None:
+        """Memory is free already."""
+
+    def take_unfinished(self) -> list[Written]:
+        """Return nothing: memory ends with its process."""
+        return []
+
+    @property
+    def n_errors(self) -> int:
+        """Return none: memory does not fail."""
+        return 0
 
     def close(self) -> None:
         """There is only memory."""

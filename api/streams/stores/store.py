@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from api.streams.log import StreamLog
 from api.streams.stores.reading import ReadableLog
+
+if TYPE_CHECKING:
+    from api.streams.stores.written import Written
 
 __all__ = ("Claim", "Claimed", "LogFacts", "StreamKey", "StreamStore")
 
@@ -62,6 +65,9 @@ class StreamStore(Protocol):
     so in the log, counts it, and keeps what it can in memory.
     """
 
+    def listen(self, on_stop: Callable[[StreamLog, str], object]) -> None:
+        """Call `on_stop` with a log that another server wants to end, and why."""
+
     def create(self, facts: LogFacts) -> StreamLog:
         """Return a new log, in the place of any before. Memory only, never blocks."""
 
@@ -95,6 +101,16 @@ class StreamStore(Protocol):
 
     def stop(self, key: StreamKey) -> None:
         """Forget `key` wherever it is, and end its generation there. May block."""
+
+    def tidy(self) -> None:
+        """Let go of what belonged to forgotten logs. May block."""
+
+    def take_unfinished(self) -> list[Written]:
+        """Return logs of an earlier process that nobody fills any more, once."""
+
+    @property
+    def n_errors(self) -> int:
+        """How often something failed that is not memory."""
 
     def close(self) -> None:
         """Let go of everything that is not memory; what is written stays."""
