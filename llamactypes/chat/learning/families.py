@@ -241,6 +241,13 @@ FAMILIES = (
             ),
         },
     ),
+    Family(
+        "apertus",
+        ("<|inner_prefix|>", "<|inner_suffix|>"),
+        {"reasoning": Tags("<|inner_prefix|>", "<|inner_suffix|>")},
+    ),
+    # Refuses ids of another length.
+    Family("mistral", ("length != 9",), {}, {"id_pattern": "[a-zA-Z0-9]{9}"}),
     # Its arguments are tags within tags, which no form here can say.
     Family("minimax-m3", ("]<]minimax[>[",), {"tools": None}),
 )

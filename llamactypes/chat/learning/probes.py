@@ -21,6 +21,9 @@ QUESTION = "Sentinelquestion"
 ANSWER = "Sentinelanswer"
 THOUGHT = "Sentinelthought"
 
+_LONGEST_TURN = 20_000
+"""Characters: a template that writes more about a few words shows nothing."""
+
 _KEEP_REASONING = {
     "preserve_thinking": True,
     "clear_thinking": False,
@@ -95,11 +98,11 @@ class Probes:
         """Whether a message may have several calls."""
         return self._capabilities.supports_parallel_tool_calls
 
-    def calls(self, calls: Sequence[Call], content: str = "") -> str:
+    def calls(self, calls: Sequence[Call]) -> str:
         """Return the assistant's turn that makes `calls`."""
-        turn = {"tool_calls": [call.message() for call in calls]}
+        turn = {**_assistant(""), "tool_calls": [call.message() for call in calls]}
         tools = [call.tool() for call in calls]
-        return self._turn({**_assistant(content), **turn}, tools)
+        return self._turn(turn, tools)
 
     @cached_property
     def answer(self) -> str:
@@ -151,7 +154,8 @@ class Probes:
             )
         except TemplateError:
             return ""
-        return prompt.rpartition(QUESTION)[2] if QUESTION in prompt else ""
+        _, asked, turn = prompt.rpartition(QUESTION)
+        return turn if asked and len(turn) <= _LONGEST_TURN else ""
 
 
 def _assistant(content: str) -> Message:

@@ -15,8 +15,7 @@ from llamactypes.chat.output.format import Tags
 
 __all__ = ("learn_content", "learn_reasoning", "turn_header", "without_thinking")
 
-# A pair of tags about thinking that a template cuts out of old answers.
-_PAIR = re.compile(r"<([\w:|]*think[\w:|]*)>.*</\1>|\[(THINK)\].*\[/\2\]", re.DOTALL)
+_TAG = re.compile(r"<[\w:|]{0,20}(?:think|thought)[\w:|]{0,20}>|\[THINK\]")
 _CLOSING = (("<|START_", "<|END_"), ("<", "</"), ("[", "[/"))
 
 
@@ -57,11 +56,12 @@ def _from_generation_prompt(probes: Probes) -> Tags | None:
 
 
 def _from_source(source: str) -> Tags | None:
-    found = _PAIR.search(source)
-    if found is None:
-        return None
-    opening = f"<{found[1]}>" if found[1] else f"[{found[2]}]"
-    return Tags(opening, _closing(opening))
+    """Return the pair of tags that a template cuts out of earlier answers."""
+    for opening in dict.fromkeys(_TAG.findall(source)):
+        closing = _closing(opening)
+        if closing != opening and closing in source:
+            return Tags(opening, closing)
+    return None
 
 
 def _closing(opening: str) -> str:

@@ -28,7 +28,7 @@ __all__ = ("learn_tools",)
 _END_OF_CALLS = ("<|eom_id|>", "<|call|>", "<|calls|>", "<|tool_response>")
 """End tokens that turns with calls end with, and no others."""
 
-_LAST_NUMBER = re.compile(r"\d+\Z")
+_LAST_NUMBER = re.compile(r"\d{1,9}\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from llamactypes.chat.output.argument_grammar import ArgumentGrammar
-from llamactypes.chat.output.format import CallPart, ChatFormat, Slot, Tags, ToolSyntax
+from llamactypes.chat.output.format import ChatFormat
+from llamactypes.chat.output.grammar.arguments import ArgumentGrammar
+from llamactypes.chat.output.grammar.turn import Offer, TurnGrammar
 from llamactypes.chat.output.tool_choice import ToolChoice
-from llamactypes.constraints.lark import LarkGrammar, regex
+from llamactypes.constraints.lark import LarkGrammar
 
 __all__ = ("tool_grammar",)
 
-_MARKER = re.compile(r"<[^<>\s][^<>\n]{0,60}>|\[/?[A-Z][A-Z_ ]*\]")
-_COUNT = "[0-9]{1,4}"
-SCHEMA_PATH = "tools[{index}].function.parameters"
+_SCHEMA_PATH = "tools[{index}].function.parameters"
 
 
 def tool_grammar(
@@ -28,7 +24,7 @@ def tool_grammar(
     is_parallel: bool,
     in_reasoning: bool,
     control_tokens: Mapping[str, int],
-    schema_path: str = SCHEMA_PATH,
+    schema_path: str = _SCHEMA_PATH,
 ) -> str:
     """Return the grammar of an output that calls `tools` as `choice` says.
 
@@ -47,246 +43,22 @@ def tool_grammar(
     Raises:
         ConstraintError: The schema of a tool cannot be honoured. The message names the
             tool, the path leads to what is wrong in it.
-        ValueError: `format` has no tool syntax or `choice` is ``none``.
+        ValueError: `format` has no tool syntax, or `choice` allows none of `tools`.
     """
-    if format.tools is None or choice.mode == "none":
-        raise ValueError("a grammar of tool calls needs a tool syntax and a choice")
+    if format.tools is None:
+        raise ValueError("a grammar of tool calls needs a tool syntax")
     grammar = LarkGrammar(control_tokens)
     arguments = ArgumentGrammar(grammar, format.tools)
     offered = [
-        _Offer(
+        Offer(
             str(tool["function"]["name"]),
             arguments.of_tool(tool["function"], schema_path.format(index=index)),
         )
         for index, tool in enumerate(tools)
         if choice.allows(str(tool["function"]["name"]))
     ]
-    turn = _Turn(format, format.tools, grammar, offered, is_parallel)
+    if not offered:
+        raise ValueError("a grammar of tool calls needs a tool that may be called")
+    turn = TurnGrammar(format, format.tools, grammar, offered, is_parallel)
     write = turn.required if choice.mode == "required" else turn.auto
     return grammar.finish(write(in_reasoning=in_reasoning))
-
-
-@dataclass(frozen=True, slots=True)
-class _Offer:
-    """A tool that may be called."""
-
-    name: str
-    arguments: str
-    """The expression of its arguments."""
-
-
-class _Turn:
-    """Writes the parts of a turn into one grammar.
-
-    Where the prompt ends with the beginning of the turn's first marker, that marker
-    lacks it: it is ``begun``.
-    """
-
-    def __init__(
-        self,
-        format: ChatFormat,
-        syntax: ToolSyntax,
-        grammar: LarkGrammar,
-        offered: Sequence[_Offer],
-        is_parallel: bool,
-    ) -> None:
-        self._format = format
-        self._syntax = syntax
-        self._grammar = grammar
-        self._offered = offered
-        self._is_parallel = is_parallel
-        self._space = grammar.space()
-
-    # -- the whole turn ------------------------------------------------------------
-
-    def required(self, *, in_reasoning: bool) -> str:
-        """Return the expression of thinking and then calls, and nothing else."""
-        calls = f"{self._no_answer()} {self._calls('')}"
-        later = self._grammar.rule(f"{calls} {self._space}")
-        thinking = self._thinking(in_reasoning)
-        if in_reasoning or not self._format.prompted:
-            return f"{thinking} {self._space} {later}"
-        first = f"{self._space} {self._calls(self._format.prompted)} {self._space}"
-        return f"{thinking} {later} | {first}" if thinking else first
-
-    def auto(self, *, in_reasoning: bool) -> str:
-        """Return the expression of thinking and then text in which calls may be."""
-        thinking = self._thinking(in_reasoning)
-        if not self._format.prompted:
-            return f"{thinking} {self._text_with_calls()}"
-        messages = self._messages()
-        if in_reasoning:
-            return f"{thinking} {messages}"
-        return self._first_message(messages)
-
-    def _no_answer(self) -> str:
-        """Return the expression of the empty answer that some write before calls."""
-        content = self._format.content
-        if content is None or self._format.prompted:
-            return ""
-        if not content.open.strip() or not content.close.strip():
-            return ""
-        opened, closed = (
-            self._literal(each.strip()) for each in (content.open, content.close)
-        )
-        return f"({self._space} {opened} {self._space} {closed})?"
-
-    def _thinking(self, in_reasoning: bool) -> str:
-        tags = self._format.reasoning
-        if tags is None or (not tags.open.strip() and not in_reasoning):
-            return ""
-        prompted = self._format.prompted
-        if in_reasoning or not prompted:
-            parts = tags.open, tags.close
-            return self._grammar.thinking(*parts, in_reasoning=in_reasoning)
-        return self._closed(tags, prompted)
-
-    def _text_with_calls(self) -> str:
-        trigger, rest = self._trigger()
-        text = self._grammar.text(without=[trigger], flexible_space=True)
-        if not trigger:
-            return text
-        calls = f"{self._grammar.until(trigger)} {rest}"
-        content = self._format.content
-        if content is None or not content.open.strip():
-            answer, last = "", text
-        else:
-            answer = self._closed(content, "")
-            last = f"({text} | {self._unclosed(content, '')})"
-        if self._is_parallel:
-            return f"({calls}{answer and f' | {answer}'})* {last}"
-        answers = f"({answer})*" if answer else ""
-        return f"{answers} ({calls})? {answers} {last}"
-
-    # -- turns that are made of messages -------------------------------------------
-
-    def _messages(self) -> str:
-        """Return the expression of any number of messages that are not the first."""
-        calls = f"{self._calls('')} {self._space}"
-        free, last = self._free("")
-        if self._is_parallel:
-            return self._grammar.rule(f"({calls} | {free})* ({last})?")
-        return self._grammar.rule(f"({free})* ({calls} ({free})*)? ({last})?")
-
-    def _first_message(self, following: str) -> str:
-        prompted = self._format.prompted
-        calls = f"{self._calls(prompted)} {self._space}"
-        free, last = self._free(prompted)
-        if self._is_parallel:
-            return f"({calls} | {free}) {following} | {last}"
-        later_free, later_last = self._free("")
-        after_calls = f"({later_free})* ({later_last})?"
-        return f"{calls} {after_calls} | ({free}) {following} | {last}"
-
-    def _free(self, begun: str) -> tuple[str, str]:
-        """Return the expressions of a message that is free: one that ends, and a last.
-
-        Both are answers or thinking.
-        """
-        tags = [each for each in (self._format.content, self._format.reasoning) if each]
-        closed = " | ".join(self._closed(each, begun) for each in tags)
-        return closed, " | ".join(self._unclosed(each, begun) for each in tags)
-
-    def _closed(self, tags: Tags, begun: str) -> str:
-        opened = f"{self._space} {self._marker(tags.open, begun)}"
-        close = tags.close.strip()
-        if close:
-            return f"{opened} {self._grammar.until(close)} {self._space}"
-        # Only a call ends it.
-        trigger, calls = self._trigger()
-        return f"{opened} {self._grammar.until(trigger)} {calls} {self._space}"
-
-    def _unclosed(self, tags: Tags, begun: str) -> str:
-        """Return the expression of the last text of a turn: the end token closes it."""
-        end = tags.close.strip() or self._trigger()[0]
-        text = self._grammar.text(without=[end], flexible_space=True)
-        return f"{self._space} {self._marker(tags.open, begun)} {text}"
-
-    # -- calls ---------------------------------------------------------------------
-
-    def _trigger(self) -> tuple[str, str]:
-        """Return the text that begins calls, and the expression of what follows it."""
-        first = self._syntax.call[0]
-        lead = self._syntax.start.strip() or (first if isinstance(first, str) else "")
-        trigger = _first_part(lead)
-        others = (self._format.content, self._format.reasoning)
-        if any(tags is not None and tags.open.startswith(trigger) for tags in others):
-            trigger = lead
-        return trigger, self._calls(trigger)
-
-    def _calls(self, begun: str) -> str:
-        """Return the expression of all calls of a turn.
-
-        Args:
-            begun: The part of the first text that is there already.
-        """
-        syntax, space = self._syntax, self._space
-        start = syntax.start.strip()
-        parts = [space, self._marker(start, begun), space] if start else [space]
-        parts.append(self._one_of("" if start else begun))
-        if self._is_parallel and syntax.is_parallel:
-            separator = self._literal(syntax.separator.strip())
-            parts.append(f"({space} {separator} {space} {self._one_of('')})*")
-        if syntax.end.strip():
-            parts += [space, self._literal(syntax.end.strip())]
-        return " ".join(part for part in parts if part)
-
-    def _one_of(self, begun: str) -> str:
-        calls = [self._call(offer, begun) for offer in self._offered]
-        return self._grammar.rule(" | ".join(calls))
-
-    def _call(self, offer: _Offer, begun: str) -> str:
-        """Return the expression of one call.
-
-        Texts and the name between them are one terminal: beside another that begins
-        like one of them, the lexer would not come back to the shorter.
-        """
-        written: list[str] = []
-        text = ""
-        for index, part in enumerate(self._syntax.call):
-            taken = begun if index == 0 else ""
-            if part is Slot.NAME:
-                text += self._name(offer.name)
-            elif isinstance(part, str) and not self._aliases(part):
-                # White space at the beginning was allowed before.
-                text += part[len(taken) :] if text else part[len(taken) :].lstrip()
-            else:
-                written += [self._literal(text), self._slot(part, offer, taken)]
-                text = ""
-        written.append(self._literal(text))
-        return " ".join(each for each in written if each)
-
-    def _name(self, name: str) -> str:
-        if not self._syntax.quotes_names:
-            return name
-        return json.dumps(name, ensure_ascii=False)[1:-1]
-
-    def _slot(self, part: CallPart, offer: _Offer, begun: str) -> str:
-        if part is Slot.ARGUMENTS:
-            return f"{self._space} {offer.arguments} {self._space}"
-        if part is Slot.ID:
-            return regex(self._syntax.id_pattern.replace("/", r"\/"))
-        if part is Slot.INDEX:
-            return regex(_COUNT)
-        return f"{self._space} {self._marker(str(part), begun)}"
-
-    # -- literal texts -------------------------------------------------------------
-
-    def _literal(self, text: str) -> str:
-        return self._grammar.literal(text, flexible_space=True) if text else ""
-
-    def _aliases(self, text: str) -> list[str]:
-        return [written for written, meant in self._format.aliases if meant == text]
-
-    def _marker(self, text: str, begun: str) -> str:
-        """Return the expression of what is left of `text`, or of what stands for it."""
-        spellings = [text, *self._aliases(text)]
-        left = [each[len(begun) :] for each in spellings if each.startswith(begun)]
-        written = [self._literal(each.lstrip()) for each in left]
-        return written[0] if len(written) == 1 else f"({' | '.join(written)})"
-
-
-def _first_part(text: str) -> str:
-    """Return the marker that `text` begins with, or all of it."""
-    found = _MARKER.match(text)
-    return found.group() if found else text

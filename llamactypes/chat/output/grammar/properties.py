@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from llamactypes.chat.output.value_types import TEXT_ONLY, Types, types_of
+from llamactypes.chat.output.calls.value_types import TEXT_ONLY, Types, types_of
 from llamactypes.constraints.json_schema import json_schema_rule
 from llamactypes.constraints.schemas.document import Document
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llamactypes.chat.output.argument_schema import Property, properties_of
+from llamactypes.chat.output.grammar.properties import Property, properties_of
 from llamactypes.constraints.json_schema import json_schema_rule
 from llamactypes.constraints.lark import LarkGrammar, regex
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llamactypes.chat.output.argument_schema import Property, properties_of, with_object
+from llamactypes.chat.output.calls.value_types import TEXT_ONLY, Types
 from llamactypes.chat.output.format import (
     ArgumentForm,
     TaggedArguments,
     ToolSyntax,
 )
-from llamactypes.chat.output.unquoted_grammar import UnquotedGrammar
-from llamactypes.chat.output.value_types import TEXT_ONLY, Types
+from llamactypes.chat.output.grammar.properties import (
+    Property,
+    properties_of,
+    with_object,
+)
+from llamactypes.chat.output.grammar.unquoted import UnquotedGrammar
 from llamactypes.constraints.json_schema import json_schema_rule
 from llamactypes.constraints.lark import LarkGrammar, regex
 from llamactypes.errors import ConstraintError

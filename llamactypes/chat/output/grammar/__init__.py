@@ -1,0 +1,1 @@
+"""Grammars of what a model may write in its turn: formats and tools in, Lark out."""
