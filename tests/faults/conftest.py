@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from tests.server.conftest import server, start_server
+from pathlib import Path
 
-__all__ = ("server", "start_server")
+from tests.server.conftest import start_server
+from tests.support.server_process import ServerProcess
+
+__all__ = ("MIB", "make_server", "start_server")
+
+MIB = 1 << 20
+
+
+def make_server(folder: Path, model: Path, *flags: str) -> ServerProcess:
+    """Start a server on a free port; enter it to have it ended."""
+    return ServerProcess(folder, ("-m", str(model), "--port", "0", *flags))

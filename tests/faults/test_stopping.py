@@ -11,6 +11,7 @@ import pytest
 import requests
 
 from tests.server.conftest import EIGHT_SLOTS, StartServer
+from tests.support.raw_http import raw_request
 from tests.support.server_process import ServerProcess, elapsed_s, free_port
 from tests.support.streams import ENDLESS, StreamReader
 from tests.support.waiting import eventually
@@ -191,6 +192,31 @@ def test_stop_does_not_wait_for_a_long_prompt(
     reader.join()
     assert not reader.has_finish
     assert_clean_end(server)
+
+
+def test_stop_does_not_wait_for_a_client_that_never_reads(
+    start_server: StartServer, stories_model_path: Path
+) -> None:
+    server = start_server(
+        "-m", str(stories_model_path), "--port", "0", *EIGHT_SLOTS,
+        "--shutdown-timeout", "0.5",
+    )  # fmt: skip
+    server.wait_ready()
+    with raw_request(server.url, "/completion", ENDLESS | {"n_probs": 20}) as client:
+        eventually(lambda: _unsent_bytes(client) > 1 << 20, within_s=30)
+        assert server.stop(within_s=6) == 0
+    assert "Traceback" not in server.err
+    assert "backend freed" in server.err
+
+
+def _unsent_bytes(client: socket.socket) -> int:
+    """Return what the server's kernel holds for `client` (/proc/net/tcp, tx_queue)."""
+    port = f":{client.getsockname()[1]:04X}"
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[2].endswith(port):
+            return int(fields[4].partition(":")[0], 16)
+    return 0
 
 
 def test_second_signal_ends_at_once(

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
-import socket
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import openai
 import pytest
 import requests
 
-from tests.server.conftest import EIGHT_SLOTS, StartServer
+from tests.server.conftest import StartServer
+from tests.support.raw_http import raw_connection, raw_request, receive_reply
 from tests.support.server_process import ServerProcess
 from tests.support.streams import ENDLESS, StreamReader
 from tests.support.waiting import eventually
 
 CHAT = [{"role": "user", "content": "Tell me a story"}]
-
-
-@contextlib.contextmanager
-def raw_connection(server: ServerProcess) -> Iterator[socket.socket]:
-    host, port = server.url.removeprefix("http://").split(":")
-    with socket.socket() as client:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.settimeout(10)
-        client.connect((host, int(port)))
-        yield client
-
-
-@contextlib.contextmanager
-def raw_request(server: ServerProcess, path: str, body: Any) -> Iterator[socket.socket]:
-    """A client that sent its request and has read nothing."""
-    text = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(text)}\r\n\r\n"
-    with raw_connection(server) as client:
-        client.sendall(head.encode() + text)
-        yield client
 
 
 def test_eight_streams_all_progress_at_once(server: ServerProcess) -> None:
@@ -72,21 +48,9 @@ def test_openai_client_gets_a_reply_and_a_stream(server: ServerProcess) -> None:
     assert [c.choices[0].finish_reason for c in chunks if c.choices][-1]
 
 
-def receive_reply(client: socket.socket) -> tuple[bytes, bytes]:
-    """Return head and body of one reply that carries its length."""
-    data = b""
-    while b"\r\n\r\n" not in data:
-        data += client.recv(65536)
-    head, _, body = data.partition(b"\r\n\r\n")
-    (length,) = re.findall(rb"Content-Length: (\d+)", head)
-    while len(body) < int(length):
-        body += client.recv(65536)
-    return head, body
-
-
 def test_json_replies_keep_the_connection(server: ServerProcess) -> None:
     body = {"prompt": "Once", "n_predict": 2}
-    with raw_request(server, "/completion", body) as client:
+    with raw_request(server.url, "/completion", body) as client:
         for _ in range(2):
             head, _ = receive_reply(client)
             assert head.startswith(b"HTTP/1.1 200")
@@ -117,7 +81,7 @@ def test_client_that_leaves_frees_its_slot(
     server: ServerProcess, path: str, is_stream: bool
 ) -> None:
     body = ENDLESS | {"stream": is_stream, "messages": CHAT, "max_tokens": 1 << 30}
-    with raw_request(server, path, body):
+    with raw_request(server.url, path, body):
         eventually(lambda: server.n_busy_slots() == 1)
     eventually(lambda: server.n_busy_slots() == 0, within_s=1)
 
@@ -135,7 +99,7 @@ def test_client_that_leaves_during_a_long_prompt_frees_its_slot(
         ("/v1/messages", True),
     ):
         body = asked | {"max_tokens": 1, "stream": is_stream}
-        with raw_request(server, path, body):
+        with raw_request(server.url, path, body):
             eventually(lambda: server.n_busy_slots() == 1)
         eventually(lambda: server.n_busy_slots() == 0, within_s=1)
 
@@ -149,8 +113,8 @@ def test_health_answers_while_all_slots_and_the_queue_are_full(
     )  # fmt: skip
     server.wait_ready()
     with (
-        raw_request(server, "/completion", ENDLESS | {"stream": False}),
-        raw_request(server, "/completion", ENDLESS | {"stream": False}),
+        raw_request(server.url, "/completion", ENDLESS | {"stream": False}),
+        raw_request(server.url, "/completion", ENDLESS | {"stream": False}),
     ):
         eventually(lambda: is_refused(server), within_s=30)
         assert server.status("/health") == 200
@@ -164,61 +128,6 @@ def is_refused(server: ServerProcess) -> bool:
     except requests.Timeout:
         return False
     return reply.status_code == 429
-
-
-def test_clients_that_never_read_are_dropped(
-    start_server: StartServer, stories_model_path: Path
-) -> None:
-    server = start_server(
-        "-m", str(stories_model_path), "--port", "0", *EIGHT_SLOTS, "--timeout", "1"
-    )
-    server.wait_ready()
-    loud = ENDLESS | {"n_probs": 20}
-    with (
-        raw_request(server, "/completion", loud),
-        raw_request(server, "/completion", loud),
-    ):
-        eventually(lambda: server.n_busy_slots() == 2)
-        eventually(lambda: server.err.count("read nothing") == 2, within_s=60)
-        eventually(lambda: server.n_busy_slots() == 0)
-        assert server.status("/health") == 200
-
-
-def test_stop_does_not_wait_for_a_client_that_never_reads(
-    start_server: StartServer, stories_model_path: Path
-) -> None:
-    server = start_server(
-        "-m", str(stories_model_path), "--port", "0", *EIGHT_SLOTS,
-        "--shutdown-timeout", "0.5",
-    )  # fmt: skip
-    server.wait_ready()
-    with raw_request(server, "/completion", ENDLESS | {"n_probs": 20}) as client:
-        eventually(lambda: _unsent_bytes(client) > 1 << 20, within_s=30)
-        assert server.stop(within_s=6) == 0
-    assert "Traceback" not in server.err
-    assert "backend freed" in server.err
-
-
-def _unsent_bytes(client: socket.socket) -> int:
-    """Return what the server's kernel holds for `client` (/proc/net/tcp, tx_queue)."""
-    port = f":{client.getsockname()[1]:04X}"
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        fields = line.split()
-        if fields[2].endswith(port):
-            return int(fields[4].partition(":")[0], 16)
-    return 0
-
-
-def test_body_over_the_limit_is_refused_in_json(
-    start_server: StartServer, tiny_model_path: Path
-) -> None:
-    server = start_server(
-        "-m", str(tiny_model_path), "--port", "0", "--max-body-size", "10K"
-    )
-    server.wait_ready()
-    reply = server.post("/tokenize", {"content": "x" * 20_000})
-    assert reply.status_code == 413
-    assert reply.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +144,7 @@ def test_body_over_the_limit_is_refused_in_json(
 def test_what_is_no_request_is_refused_in_json(
     server: ServerProcess, request_text: bytes, status: int, reason: str
 ) -> None:
-    with raw_connection(server) as client:
+    with raw_connection(server.url) as client:
         client.sendall(request_text)
         head, body = receive_reply(client)
     assert head.split()[1] == str(status).encode()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.conftest import StartServer
 from tests.faults.test_stopping import assert_clean_end
+from tests.server.conftest import StartServer
 from tests.support.server_process import ServerProcess, free_port
 from tests.support.streams import ENDLESS, StreamReader
 from tests.support.waiting import eventually
