@@ -13,12 +13,14 @@ from api.protocol.prompt import chat_tokens
 from api.protocol.reading import PLAIN, Reading
 from api.protocol.reply import ReplyFacts
 from llamactypes.chat.output.format import ChatFormat
-from llamactypes.chat.output.tool_grammar import SCHEMA_PATH
 
 if TYPE_CHECKING:
     from api.context import ServingContext
 
 __all__ = ("ChatPlan", "plan_chat", "prompt_tokens")
+
+_SCHEMA_PATH = "tools[{index}].function.parameters"
+"""Where a chat request has the schema of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def plan_chat(
     conversation: Conversation,
     options: CompletionOptions,
     *,
-    schema_path: str = SCHEMA_PATH,
+    schema_path: str = _SCHEMA_PATH,
 ) -> ChatPlan:
     """Render a conversation and find out what its answer may be.
 

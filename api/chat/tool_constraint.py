@@ -9,7 +9,7 @@ from api.protocol.chat_tools import ToolUse
 from api.protocol.invalid import InvalidRequest, NotSupported
 from llamactypes.chat.output.format import ChatFormat
 from llamactypes.chat.output.tool_choice import ToolChoice
-from llamactypes.chat.output.tool_grammar import SCHEMA_PATH, tool_grammar
+from llamactypes.chat.output.tool_grammar import tool_grammar
 from llamactypes.constraints.constraint import CompiledConstraint, Constraint
 from llamactypes.errors import ConstraintError, ConstraintUnavailable
 
@@ -26,7 +26,7 @@ def tool_constraint(
     form: ChatFormat,
     use: ToolUse,
     in_thinking: bool,
-    schema_path: str = SCHEMA_PATH,
+    schema_path: str,
 ) -> CompiledConstraint | None:
     """Return what keeps calls well formed; None: there is nothing to call.
 
