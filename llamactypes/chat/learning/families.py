@@ -62,7 +62,7 @@ _PYTHON_CALLS = ToolSyntax(
     arguments=ArgumentForm.PYTHON,
     start="<|tool_call_start|>[",
     end="]<|tool_call_end|>",
-    separator=", ",
+    separator=",",
 )
 _JSON_CALL = ('{"name": "', Slot.NAME, '", "arguments": ', Slot.ARGUMENTS, "}")
 
@@ -197,7 +197,7 @@ FAMILIES = (
                 call=_JSON_CALL,
                 start="<|tool_call|>[",
                 end="]",
-                separator=", ",
+                separator=",",
                 quotes_names=True,
             ),
         },

@@ -25,4 +25,6 @@ def learn_format(template: ChatTemplate) -> ChatFormat:
     content = learn_content(probes, reasoning)
     learned = ChatFormat(reasoning, content, name="learned")
     learned = replace(learned, tools=learn_tools(probes, learned))
+    if (learned.reasoning, learned.content, learned.tools) == (None, None, None):
+        learned = ChatFormat()
     return adapted(learned, template.source)
