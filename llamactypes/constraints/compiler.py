@@ -27,9 +27,10 @@ _INSTALL = (
 _MOST_KEPT = 64
 """Compiled grammars that are remembered; clients send few of them again and again."""
 _LONGEST = 1 << 20
-"""Bytes of a grammar."""
+"""Bytes of a grammar, and of all that are remembered: one takes up to 500 times the
+memory of its text."""
 _LIMITS = {
-    "max_items_in_row": 2_000,
+    "max_items_in_row": 10_000,
     "initial_lexer_fuel": 1_000_000,
     "step_lexer_fuel": 200_000,
     "step_max_items": 50_000,
@@ -38,7 +39,13 @@ _LIMITS = {
     "precompute_large_lexemes": False,
     "verbose_errors": False,
 }
-"""A few 10 ms for a step and some 100 ms for a grammar at the worst."""
+"""Of llguidance; at the worst a grammar takes 1 s to compile, and a step 0.4 s."""
+_MOST_S = 1.0
+_MOST_S_EACH = 2e-3
+"""CPU time that following one text may take, and more of it for each token. Ordinary
+grammars take 0.03 ms a token; one made to be slow stops everybody else's text."""
+_N_TRIED = 16
+"""Tokens that are tried before a grammar is taken: what explodes does so soon."""
 _NO_FORCING = '\n%llguidance {"no_forcing": true}\n'
 """Else a mask has one token where the text is fixed: the one that tokenizing the text
 gives. llama-server lets the model choose how it spells it, and so do we: a seed then
@@ -49,7 +56,8 @@ _SPECIAL = b"\xff"
 """Stands before the number of a control token in the bytes that are fixed."""
 _MOST_SHOWN = 400
 _TOO_COMPLEX = re.compile(
-    r"ParserTooComplex|LexerTooComplex|fuel|too (?:big|large|many)"
+    r"TooComplex|fuel|too (?:big|large|many|deeply)|Current row|recursion",
+    re.IGNORECASE,
 )
 
 
@@ -118,9 +126,14 @@ class Compiler:
         grammar = self._compile(constraint)
         with self._lock:
             self._kept[text] = grammar
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
+            self._forget_old()
         return grammar
+
+    def _forget_old(self) -> None:
+        while len(self._kept) > 1 and (
+            len(self._kept) > _MOST_KEPT or sum(map(len, self._kept)) > _LONGEST
+        ):
+            self._kept.popitem(last=False)
 
     def _compile(self, constraint: Constraint) -> Grammar:
         text, name = constraint.grammar, constraint.parameter or "the grammar"
@@ -137,10 +150,7 @@ class Compiler:
             limits=self._limits,
         )
         grammar = Grammar(matcher, self._tokenizer, self._end_tokens, name)
-        # The first mask may cost the most: here it costs only who asked, the copies
-        # inherit what it has found out, and a dead end is seen before the first byte.
-        if not any(grammar.matcher().mask()):
-            raise ConstraintError(f"{name} allows no text at all")
+        _try(grammar.matcher(), name, self._end_tokens)
         return grammar
 
 
@@ -180,7 +190,7 @@ class GrammarMatcher:
     See `llamactypes.constraints.constraint.Matcher`.
     """
 
-    __slots__ = ("_end_tokens", "_matcher", "_name", "_tokenizer")
+    __slots__ = ("_end_tokens", "_left_s", "_matcher", "_name", "_tokenizer")
 
     def __init__(
         self,
@@ -193,6 +203,7 @@ class GrammarMatcher:
         self._tokenizer = tokenizer
         self._end_tokens = end_tokens
         self._name = name
+        self._left_s = _MOST_S
 
     def allows(self, token: int) -> bool:
         """See `Matcher.allows`."""
@@ -204,15 +215,27 @@ class GrammarMatcher:
 
     def consume(self, token: int) -> None:
         """See `Matcher.consume`."""
+        started = time.thread_time()
         if not self._matcher.consume_token(token):
             raise ConstraintError(_message(self._name, self._matcher))
+        self._spend(time.thread_time() - started - _MOST_S_EACH)
 
     def mask(self) -> bytes:
         """See `Matcher.mask`."""
+        started = time.thread_time()
         mask: bytes = self._matcher.compute_bitmask()
         if self._matcher.is_error():
             raise ConstraintError(_message(self._name, self._matcher))
+        self._spend(time.thread_time() - started)
         return mask
+
+    def _spend(self, seconds: float) -> None:
+        self._left_s -= seconds
+        if self._left_s < 0:
+            raise ConstraintError(
+                f"{self._name} takes too long to follow: more than {_MOST_S:g} s, and "
+                f"{_MOST_S_EACH * 1e3:g} ms for each token; simplify it"
+            )
 
     def forced(self, last: int) -> Sequence[int]:
         """See `Matcher.forced`."""
@@ -250,6 +273,25 @@ class _Pieces:
         data = text.encode() if isinstance(text, str) else text
         tokens = self._vocabulary().tokenize(_MARK + data, parse_special=False)
         return tokens[self._n_mark :]
+
+
+def _try(matcher: GrammarMatcher, name: str, end_tokens: frozenset[int]) -> None:
+    """Follow some text, whichever is allowed: errors come out before the first byte.
+
+    What llguidance finds out of a grammar's words here serves every text.
+
+    Raises:
+        ConstraintError: There is no text, or the grammar is too complex.
+    """
+    for n in range(_N_TRIED):
+        mask = int.from_bytes(matcher.mask(), "little")
+        for token in end_tokens:
+            mask &= ~(1 << token)
+        if not mask:
+            if n == 0 and not matcher.is_finished:
+                raise ConstraintError(f"{name} allows no text at all")
+            return
+        matcher.consume((mask & -mask).bit_length() - 1)
 
 
 def _import() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import time
 
 import pytest
 
@@ -161,6 +162,15 @@ def test_old_grammars_are_forgotten(compiler):
     assert compiler.compile(constraint) is not first
 
 
+def test_large_grammars_are_forgotten_sooner(compiler):
+    constraint = Constraint('start: "b" "a"')
+    first = compiler.compile(constraint)
+    words = "\n".join(f'A{n}: "{"a" * 200}"' for n in range(3000))
+    for n in range(2):
+        compiler.compile(Constraint(f'start: "a" "{n}a" | A1\n{words}'))
+    assert compiler.compile(constraint) is not first
+
+
 @pytest.mark.parametrize(
     ("grammar", "words"),
     [
@@ -181,6 +191,26 @@ def test_grammar_with_a_mistake_is_refused(compiler, grammar, words):
         compiler.compile(Constraint(grammar, "tools"))
     assert words in str(caught.value)
     assert "<state>" not in str(caught.value)
+
+
+def follow(one, token, n_tokens):
+    for _ in range(n_tokens):
+        one.mask()
+        one.consume(token)
+
+
+def test_grammar_that_is_slow_to_follow_is_given_up(compiler, monkeypatch):
+    monkeypatch.setattr("llamactypes.constraints.compiler._MOST_S", 0.2)
+    one = matcher(compiler, 'start: s s s s s s s s\ns: "a"* | s s | "a" s')
+    started = time.thread_time()
+    with pytest.raises(ConstraintError, match="takes too long to follow"):
+        follow(one, WORDS.index(b"a") + len(SPECIAL), 2000)
+    assert time.thread_time() - started < 2.0
+
+
+def test_ordinary_text_is_followed_however_long(compiler, monkeypatch):
+    monkeypatch.setattr("llamactypes.constraints.compiler._MOST_S", 0.05)
+    follow(matcher(compiler, "start: /[ab]*/"), WORDS.index(b"a") + len(SPECIAL), 5000)
 
 
 def test_missing_package_is_named_with_its_remedy(monkeypatch):
