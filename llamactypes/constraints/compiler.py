@@ -54,6 +54,7 @@ _MARK = b"\x02"
 """Put before text to be tokenized: an SPM vocabulary adds a space to what is first."""
 _SPECIAL = b"\xff"
 """Stands before the number of a control token in the bytes that are fixed."""
+_NUMBER = re.compile(rb"\[(\d+)\]")
 _MOST_SHOWN = 400
 _TOO_COMPLEX = re.compile(
     r"TooComplex|fuel|too (?:big|large|many|deeply)|Current row|recursion",
@@ -239,11 +240,26 @@ class GrammarMatcher:
 
     def forced(self, last: int) -> Sequence[int]:
         """See `Matcher.forced`."""
-        data: bytes = self._matcher.compute_ff_bytes()
-        if not data or _SPECIAL in data:
+        # Of a copy: a matcher that was asked gives no mask where a control token is
+        # fixed (llguidance 1.9.1, with no_forcing).
+        data: bytes = self._matcher.deep_copy().compute_ff_bytes()
+        if not data:
             return ()
-        tokens, _ = self._tokenizer.tokenize_partial(data, recent_tokens=[last])
+        tokens = self._tokens(data, last)
         return tokens[: self._matcher.validate_tokens(tokens)] if tokens else ()
+
+    def _tokens(self, data: bytes, last: int) -> list[int]:
+        """Return the tokens of fixed bytes, up to and with the first control token."""
+        tokens: list[int]
+        text, mark, rest = data.partition(_SPECIAL)
+        if not mark:
+            tokens, _ = self._tokenizer.tokenize_partial(text, recent_tokens=[last])
+            return tokens
+        tokens = self._tokenizer.tokenize_bytes(text) if text else []
+        found = _NUMBER.match(rest)
+        if found is not None and int(found[1]) not in self._end_tokens:
+            tokens.append(int(found[1]))
+        return tokens
 
     @property
     def is_finished(self) -> bool:

@@ -41,10 +41,10 @@ class Matcher(Protocol):
         """
 
     def forced(self, last: int) -> Sequence[int]:
-        """Return the tokens of text that must come next, whatever comes behind it.
+        """Return tokens that must come next, whatever comes behind them.
 
-        Empty when there is a choice. The tokens are those that tokenizing the text
-        gives, as far as what follows cannot change them; never control tokens.
+        Empty when there is a choice. Text has the tokens that tokenizing it gives, as
+        far as what follows cannot change them. Never a token that ends the text.
 
         Args:
             last: The token that was consumed last.

@@ -138,7 +138,18 @@ def test_forced_tokens_are_those_of_text_without_a_choice(compiler):
         one.consume(each)
 
 
-@pytest.mark.parametrize("rest", ["/[ab]+/", f"<[{CALL}]>", ""])
+def test_control_token_is_forced_too(compiler):
+    one = matcher(compiler, f'start: "a" "true" <[{CALL}]> "ab"')
+    one.consume(token := WORDS.index(b"a") + len(SPECIAL))
+    forced = one.forced(token)
+    assert forced == [WORDS.index(b"true") + len(SPECIAL), CALL]
+    assert pieces(one) == [b"true"]
+    one.consume(forced[0])
+    assert one.forced(forced[0]) == [CALL]
+    assert allowed(one) == [CALL]
+
+
+@pytest.mark.parametrize("rest", ["/[ab]+/", f"<[{EOS}]>", ""])
 def test_nothing_is_forced_where_text_is_not_fixed(compiler, rest):
     one = matcher(compiler, f'start: "a" {rest}')
     one.consume(token := WORDS.index(b"a") + len(SPECIAL))

@@ -8,7 +8,10 @@ microseconds, a mask of all of them a hundred.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceOf
 from collections.abc import Set as AbstractSet
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +19,10 @@ from numpy.typing import NDArray
 from llamactypes.candidates import TOKEN_DATA, Candidates
 from llamactypes.constraints.constraint import Matcher
 from llamactypes.context import Context
-from llamactypes.engine.request import GenerationRequest
+from llamactypes.engine.planning.sequence import MOST_FORCED, Sequence
 from llamactypes.errors import ConstraintError, SamplingError
 from llamactypes.sampling import SamplerChain
+from llamactypes.sampling_params import RANDOM_SEED
 
 __all__ = ("NO_TOKEN", "ConstrainedChain")
 
@@ -32,24 +36,34 @@ class ConstrainedChain:
     """
 
     @classmethod
-    def for_request(
+    def for_sequence(
         cls,
-        request: GenerationRequest,
+        sequence: Sequence,
         chain: SamplerChain,
         end_tokens: AbstractSet[int],
+        n_ctx: int,
     ) -> ConstrainedChain | None:
-        """Begin a request's text; None when it may be any.
+        """Begin a sequence's text; None when it may be any.
 
         Args:
-            request: Has the constraint.
+            sequence: Its request has the constraint.
             chain: Stays the caller's.
             end_tokens: Which end a text.
+            n_ctx: Most tokens of a sequence.
         """
+        request = sequence.request
         if request.constraint is None:
             return None
-        biases = request.sampling.logit_bias
-        forbidden = {token for token, bias in biases if bias == -np.inf}
-        return cls(chain, request.constraint.matcher(), end_tokens, forbidden)
+        sampling, tokens = request.sampling, sequence.tokens
+        forbidden = {token for token, bias in sampling.logit_bias if bias == -np.inf}
+        matcher = request.constraint.matcher()
+        if sampling.seed != RANDOM_SEED or sampling.n_probs:
+            return cls(chain, matcher, end_tokens, forbidden)
+        # What is sampled now is not in `tokens` yet, and one place stays free for what
+        # comes next: a full context loses its middle only then.
+        return cls(
+            chain, matcher, end_tokens, forbidden, lambda: n_ctx - len(tokens) - 2
+        )
 
     def __init__(
         self,
@@ -57,6 +71,7 @@ class ConstrainedChain:
         matcher: Matcher,
         end_tokens: AbstractSet[int],
         forbidden: AbstractSet[int],
+        n_room: Callable[[], int] | None = None,
     ) -> None:
         """Draw with `chain` what `matcher` allows.
 
@@ -66,11 +81,17 @@ class ConstrainedChain:
             end_tokens: Which end a text; a grammar that has come to its end gets one
                 even where they are forbidden.
             forbidden: What the chain can never draw.
+            n_room: Says how many tokens of text without a choice need not be drawn;
+                None: all are. A seed gives another text so, and nobody knows how likely
+                those tokens were: not for requests that ask for either.
         """
         self._chain = chain
         self._matcher = matcher
         self._end_tokens = end_tokens
         self._forbidden = forbidden
+        self._n_room = n_room
+        self.forced: SequenceOf[int] = ()
+        """What must follow the last answer; it is drawn and accepted already."""
         self.error: ConstraintError | None = None
         """Why the last answer was `NO_TOKEN`."""
 
@@ -85,14 +106,28 @@ class ConstrainedChain:
 
     def take(self, logits: NDArray[np.float32]) -> int:
         """Do the same for a row that was looked up; also on another thread."""
+        self.forced = ()
         try:
             token = self._chain.draw(logits)
             if not self._matcher.allows(token):
                 token = self._draw_allowed(logits)
             self._accept(token)
+            if self._n_room is not None:
+                self.forced = self._force(token, self._n_room())
         except (ConstraintError, SamplingError) as error:
             return self._fail(error)
         return token
+
+    def _force(self, token: int, n_room: int) -> SequenceOf[int]:
+        """Return what must follow `token`, accepted."""
+        if token in self._end_tokens:
+            return ()
+        forced = list(self._matcher.forced(token)[: max(0, min(n_room, MOST_FORCED))])
+        if not self._forbidden.isdisjoint(forced):
+            forced = list(takewhile(lambda each: each not in self._forbidden, forced))
+        for each in forced:
+            self._accept(each)
+        return forced
 
     def apply(self, logits: NDArray[np.float32]) -> Candidates | None:
         """Do the same, but return all that the chain left; None: `NO_TOKEN`."""

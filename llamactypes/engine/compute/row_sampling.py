@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as SequenceOf
 from concurrent.futures import ThreadPoolExecutor
@@ -51,14 +52,16 @@ class RowSampling:
         """Most threads that may help."""
         self._constrained: dict[int, ConstrainedChain] = {}
         self._end_tokens = frozenset(vocab.eog_tokens)
+        self._n_ctx = min(context.n_ctx_seq, context.model.n_ctx_train or sys.maxsize)
         self._pool = ThreadPoolExecutor(MOST_HELPERS, "llamactypes-sampler")
         self._known: SequenceOf[Sequence] = ()
         self._quick: list[Callable[[Context, int], int]] | None = []
 
     def attach(self, sequence: Sequence) -> None:
         """Begin a sequence whose chain is there."""
-        constrained = ConstrainedChain.for_request(
-            sequence.request, self._chains[sequence.id], self._end_tokens
+        chain = self._chains[sequence.id]
+        constrained = ConstrainedChain.for_sequence(
+            sequence, chain, self._end_tokens, self._n_ctx
         )
         if constrained is not None:
             self._constrained[sequence.id] = constrained
@@ -87,18 +90,23 @@ class RowSampling:
         tokens: list[int],
         probs: Mapping[int, TokenProbs] | None = None,
     ) -> Sampled:
-        """Put apart those whose constraint allowed no token."""
+        """Add what must follow; put apart those whose constraint allowed no token."""
         probs = probs or {}
-        if not self._constrained or NO_TOKEN not in tokens:
+        if not self._constrained:
             return Sampled(sequences, tokens, probs)
-        pairs = list(zip(sequences, tokens, strict=True))
-        chosen = [pair for pair in pairs if pair[1] != NO_TOKEN]
+        forced: dict[int, SequenceOf[int]] = {}
         errors: list[tuple[Sequence, LlamaError]] = []
-        for sequence, token in pairs:
-            error = self._constrained[sequence.id].error if token == NO_TOKEN else None
-            if error is not None:
-                errors.append((sequence, error))
-        return Sampled([s for s, _ in chosen], [t for _, t in chosen], probs, errors)
+        for sequence in sequences:
+            constrained = self._constrained.get(sequence.id)
+            if constrained is not None and constrained.forced:
+                forced[sequence.id] = constrained.forced
+            if constrained is not None and constrained.error is not None:
+                errors.append((sequence, constrained.error))
+        if errors:
+            pairs = list(zip(sequences, tokens, strict=True))
+            sequences = [sequence for sequence, token in pairs if token != NO_TOKEN]
+            tokens = [token for token in tokens if token != NO_TOKEN]
+        return Sampled(sequences, tokens, probs, forced, errors)
 
     def _sampler(self, sequence: Sequence) -> SamplerChain | ConstrainedChain:
         return self._constrained.get(sequence.id) or self._chains[sequence.id]

@@ -87,12 +87,12 @@ class Meter:
         self.busy_slots_total += plan.n_sequences
         self.prompt_tokens += n_prompt
         self.tokens_generated += n_sampled
-        self.prompt_seconds += seconds * n_prompt / (n_prompt + plan.n_generating)
+        self.prompt_seconds += seconds * n_prompt / plan.n_tokens
         longest = max(map(_n_computed, plan.sequences))
         self.n_tokens_max = max(self.n_tokens_max, longest)
         for chunk in plan.prompts:
             sequence = chunk.sequence
-            if chunk.wants_logits and sequence.n_decoded == 1:
+            if chunk.wants_logits and sequence.t_first == now:
                 self.time_to_first_token_s.observe(now - sequence.t_submit)
 
     def count_admitted(self, sequence: Sequence, now: float) -> None:

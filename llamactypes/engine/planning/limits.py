@@ -47,7 +47,7 @@ class Limits:
             return FinishReason.STOP_EOS
         if sequence.text.was_cut or sequence.n_decoded == sequence.request.max_tokens:
             return FinishReason.LENGTH
-        if sequence.n_computed + 1 >= self._n_ctx_slot and not self._context_shift:
+        if len(sequence.tokens) >= self._n_ctx_slot and not self._context_shift:
             sequence.truncated = True
             return FinishReason.LENGTH
         return FinishReason.LENGTH if _is_late(sequence, text) else None

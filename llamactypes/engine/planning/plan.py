@@ -85,6 +85,8 @@ class Chunk(NamedTuple):
     """The last token's logits are sampled from."""
     prompt_rows: range = range(0)
     """Positions whose logits say how likely the prompt's next token was."""
+    is_forced: bool = False
+    """They are of a running stream: what was sampled, and what had to follow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Plan:
     generating: tuple[Sequence, ...]
     """These compute the token sampled last, and another one is sampled."""
     prompts: tuple[Chunk, ...] = ()
-    """These come after them."""
+    """These come after them, and so do tokens that a constraint has forced."""
 
     @property
     def n_generating(self) -> int:
@@ -108,7 +110,12 @@ class Plan:
     @property
     def n_prompt(self) -> int:
         """Tokens of prompts, and of what is computed anew."""
-        return sum(chunk.n_tokens for chunk in self.prompts)
+        return sum(chunk.n_tokens for chunk in self.prompts if not chunk.is_forced)
+
+    @property
+    def n_forced(self) -> int:
+        """Tokens of running streams that have more than one."""
+        return sum(chunk.n_tokens for chunk in self.prompts if chunk.is_forced)
 
     @property
     def scales(self) -> Scales:
@@ -121,7 +128,7 @@ class Plan:
     @property
     def n_tokens(self) -> int:
         """Tokens of the whole decode."""
-        return self.n_generating + self.n_prompt
+        return self.n_generating + self.n_forced + self.n_prompt
 
     @property
     def n_sequences(self) -> int:
@@ -155,11 +162,13 @@ class Sampled:
     """The token for each of them."""
     probs: Mapping[int, TokenProbs] = field(default_factory=dict)
     """Sequence id to the logprobs that were asked for."""
+    forced: Mapping[int, SequenceOf[int]] = field(default_factory=dict)
+    """Sequence id to the tokens that must follow the one for it."""
     errors: SequenceOf[tuple[Sequence, LlamaError]] = ()
     """Those for which no token could be chosen, and why; they have no place above."""
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        return len(self.tokens) + sum(map(len, self.forced.values()))
 
 
 class PromptProbs(NamedTuple):

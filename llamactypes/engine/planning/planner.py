@@ -82,14 +82,34 @@ class Planner:
         if len(generating) == len(running):
             self._steady = Plan(generating)
             return self._steady
-        room = self.n_batch - len(generating)
-        budget = self._budget(running, len(generating))
-        return Plan(generating, tuple(self._prompts(turn, room, budget)))
+        forced = self._forced(turn, len(generating))
+        n_streams = len(generating) + sum(chunk.n_tokens for chunk in forced)
+        budget = self._budget(running, n_streams)
+        prompts = self._prompts(turn, self.n_batch - n_streams, budget)
+        return Plan(generating, (*forced, *prompts))
+
+    def _forced(self, turn: list[Sequence], n_generating: int) -> list[Chunk]:
+        """Return what streams compute that have more than one token.
+
+        All of it at once where that costs less than one token in each step. With a
+        buffer for each sequence the library computes the first token of everyone
+        together and what remains apart (llama-batch.cpp, ``split_equal``): that is
+        about one step more.
+        """
+        streams = [one for one in turn if one.has_forced and one.is_entered]
+        n_more = sum(one.n_missing - 1 for one in streams)
+        n_room = self.n_batch - n_generating - len(streams)
+        is_worth = self._is_unified or n_more >= n_generating + len(streams)
+        if not is_worth or n_more > n_room:
+            return [_forced_chunk(one, 1) for one in streams]
+        return [_forced_chunk(one, one.n_missing) for one in streams]
 
     def _budget(self, running: list[Sequence], n_generating: int) -> int:
         """Return how many prompt tokens to take."""
         room = self.n_batch - n_generating
-        has_streams = n_generating or any(one.is_generating for one in running)
+        has_streams = n_generating or any(
+            one.is_generating or one.has_forced for one in running
+        )
         n_abortable = self._reaction.n_prompt_max(running)
         limits = (self._pace.n_prompt_max if has_streams else None, n_abortable)
         limit = min((n for n in limits if n is not None), default=None)
@@ -105,7 +125,9 @@ class Planner:
         for sequence in turn:
             if budget <= 0:
                 break
-            if sequence.is_generating or not sequence.is_entered:
+            if sequence.is_generating or sequence.has_forced:
+                continue
+            if not sequence.is_entered:
                 continue
             n_tokens = chunk_length(sequence.n_missing, budget, room)
             chunk = _prompt_chunk(sequence, n_tokens, n_rows)
@@ -127,3 +149,8 @@ def _prompt_chunk(sequence: Sequence, budget: int, n_rows: int) -> Chunk:
         n_tokens = rows.stop - start
     wants = n_tokens == sequence.n_missing and sequence.n_remaining != 0
     return Chunk(sequence, start, n_tokens, wants, rows)
+
+
+def _forced_chunk(sequence: Sequence, n_tokens: int) -> Chunk:
+    wants = n_tokens == sequence.n_missing and sequence.n_remaining != 0
+    return Chunk(sequence, sequence.n_computed, n_tokens, wants, is_forced=True)

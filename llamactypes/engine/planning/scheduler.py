@@ -259,6 +259,8 @@ class Scheduler:
             if sampled.probs and sequence.id in sampled.probs:
                 sequence.add_probs(sampled.probs[sequence.id])
             reason = self._limits.reason(sequence, token)
+            if reason is None and sequence.id in sampled.forced:
+                reason = self._force(sequence, sampled.forced[sequence.id], now)
             if reason is not None:
                 events.append(self._finish(sequence, reason))
             elif now >= sequence.t_due:
@@ -269,6 +271,18 @@ class Scheduler:
             if sequence.state is SequenceState.RUNNING
         ]
         return events
+
+    def _force(
+        self, sequence: Sequence, tokens: Iterable[int], now: float
+    ) -> FinishReason | None:
+        """Append what must follow; return why the sequence ends there, if it does."""
+        self._planner.forget()
+        for token in tokens:
+            sequence.add_token(token, now)
+            reason = self._limits.reason(sequence, token)
+            if reason is not None:
+                return reason
+        return None
 
     def _send(self, sequence: Sequence, now: float, spacing_s: float) -> Event:
         """Let a sequence say what it has, and note when it may speak again."""

@@ -27,7 +27,10 @@ from llamactypes.engine.request import (
 from llamactypes.engine.text.text_stream import TextStream
 from llamactypes.errors import LlamaError
 
-__all__ = ("Sequence", "SequenceState")
+__all__ = ("MOST_FORCED", "Sequence", "SequenceState")
+
+MOST_FORCED = 32
+"""Tokens that a constraint may add to a sampled one: fewer than make others wait."""
 
 
 class SequenceState(enum.IntEnum):
@@ -185,6 +188,11 @@ class Sequence:
     def is_generating(self) -> bool:
         """Whether its next chunk is one sampled token."""
         return self.n_decoded > 0 and self.n_missing == 1
+
+    @property
+    def has_forced(self) -> bool:
+        """Whether its next chunk begins with what was sampled, and more was forced."""
+        return self.n_decoded > 0 and 1 < self.n_missing <= MOST_FORCED + 1
 
     def start(self, n_cached: int, now: float) -> None:
         """Begin in its slot, of whose KV cache the first `n_cached` tokens are ours."""
