@@ -108,5 +108,7 @@ class ServingContext:
                     self.engine,
                     jinja=self.settings.jinja,
                     override=self.settings.chat_template,
+                    variables=self.settings.chat_template_kwargs,
+                    parse_special_content=self.settings.parse_special_content,
                 )
             return self._prompts

@@ -63,7 +63,10 @@ def plan_chat(
     prompt = context.prompts.prompt(conversation)
     form = format_of(context.prompts.template_of(conversation))
     prefill = conversation.prefill or ""
-    in_thinking = ends_in_thinking(prompt.text, prefill, form.reasoning)
+    begun = conversation.continuation
+    in_thinking = ends_in_thinking(prompt.text, prefill, form.reasoning) or (
+        begun is not None and begun.in_thinking
+    )
     control_tokens = context.engine.vocab.control_tokens
     constraint = tool_constraint(
         context.engine, form, conversation.tool_use, in_thinking, schema_path
@@ -101,7 +104,7 @@ def _reading(
     return Reading(
         form,
         in_thinking,
-        is_continuation=bool(conversation.prefill),
+        is_continuation=conversation.continuation is not None,
         with_tools=use.is_parsed and form.tools is not None,
         streams_arguments=is_constrained,
         schemas=use.schemas,

@@ -100,15 +100,6 @@ def _check_history(messages: list[dict[str, Any]], defaults: ChatDefaults) -> No
             "--no-jinja switched off",
             "messages",
         )
-    last = messages[-1] if messages else {}
-    is_continued = last.get("role") == "assistant" and defaults.prefill_assistant
-    if is_continued and last.get("reasoning_content"):
-        raise InvalidRequest(
-            "messages: a last message of the assistant is continued, and cannot be "
-            "when it has thinking blocks; leave them out, or end with a message of "
-            "the user",
-            "messages",
-        )
 
 
 def _tools(tools: Any) -> list[dict[str, Any]] | None:

@@ -167,12 +167,6 @@ GROUPS = (
         --reasoning-budget-message TEXT LLAMA_ARG_THINK_BUDGET_MESSAGE
         """,
     ),
-    _accepted(
-        "messages go to the template as they are sent",
-        """
-        --reasoning-preserve !--no-reasoning-preserve LLAMA_ARG_REASONING_PRESERVE =on
-        """,
-    ),
     _refused(
         "the server runs no tools; run them in the client",
         """

@@ -17,7 +17,7 @@ from llamactypes.chat.templates.environment import (
     ChatEnvironment,
     make_environment,
 )
-from llamactypes.errors import TemplateError
+from llamactypes.errors import TemplateError, TemplateLimit
 
 __all__ = ("CHATML", "MAX_SOURCE_CHARS", "ChatTemplate")
 
@@ -158,23 +158,24 @@ class ChatTemplate:
         try:
             yield
         except jinja2.exceptions.SecurityError as error:
-            raise self._failure("is not allowed", error) from error
+            raise TemplateLimit(self._failure("is not allowed", error)) from error
         except jinja2.TemplateError as error:
             if type(error) is jinja2.TemplateError:  # from raise_exception
                 raise TemplateError(error.message or "") from error
-            raise self._failure("failed", error) from error
+            raise TemplateError(self._failure("failed", error)) from error
         except RecursionError as error:
-            raise self._failure("failed", "it calls itself without end") from error
+            reason = "it calls itself without end"
+            raise TemplateLimit(self._failure("failed", reason)) from error
         except _PYTHON_ERRORS as error:
-            raise self._failure("failed", error) from error
+            raise TemplateError(self._failure("failed", error)) from error
 
-    def _failure(self, verb: str, error: Exception | str) -> TemplateError:
+    def _failure(self, verb: str, error: Exception | str) -> str:
         place = ""
         if isinstance(error, Exception):
             line = _template_line(error.__traceback__)
             place = f" at line {line}" if line else ""
         text = f"chat template '{self.name}' {verb}{place}: {error}"
-        return TemplateError(text.rstrip(": "))
+        return text.rstrip(": ")
 
 
 @lru_cache(maxsize=1)
