@@ -87,6 +87,7 @@ class LarkGrammar:
     def __init__(self, control_tokens: Mapping[str, int]) -> None:
         self._control_tokens = control_tokens
         self._lines: list[str] = []
+        self._n_names = 0
 
     def rule(self, expression: str, *, attributes: str = "") -> str:
         """Add a rule and return its name.
@@ -109,9 +110,7 @@ class LarkGrammar:
         """Return the expression of white space that may be missing."""
         return regex(SPACE)
 
-    def text(
-        self, *, without: Iterable[str] = (), flexible_space: bool = False
-    ) -> str:
+    def text(self, *, without: Iterable[str] = (), flexible_space: bool = False) -> str:
         """Return the expression of a text, which may be empty.
 
         Args:
@@ -164,9 +163,18 @@ class LarkGrammar:
         """Return the text of the grammar whose outputs match the expression `start`."""
         return "\n".join([f"start: {start}", *self._lines, ""])
 
-    def _add(self, kind: str, expression: str, attributes: str) -> str:
-        name = f"{kind}_{len(self._lines)}"
+    def new_name(self, kind: str) -> str:
+        """Return a name that is not used yet, of a rule (or a TERMINAL: upper case)."""
+        self._n_names += 1
+        return f"{kind}_{self._n_names}"
+
+    def define(self, name: str, expression: str, attributes: str = "") -> None:
+        """Add the definition of a name; a rule may be called before it is defined."""
         self._lines.append(f"{name}{attributes}: {expression}")
+
+    def _add(self, kind: str, expression: str, attributes: str) -> str:
+        name = self.new_name(kind)
+        self.define(name, expression, attributes)
         return name
 
 
