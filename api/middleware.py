@@ -94,15 +94,21 @@ class Readiness:
         path = route_path(req, self._context.settings.api_prefix)
         is_health = path in self._health
         if engine.state is EngineState.FAILED:
-            is_probe = is_health or path == _LIVE
-            kind = EngineStopped if is_probe else EngineFailed
-            raise kind(ENGINE_FAILED)
+            self._refuse_failed(req.method, path, is_probe=is_health or path == _LIVE)
+            return
         if path == _LIVE:
             return
         if engine.state in (EngineState.CREATED, EngineState.LOADING):
             raise EngineLoading("Loading model")
         if is_health or (req.method == "POST" and not _ends_work(path)):
             raise EngineStopped("the server is shutting down")
+
+    def _refuse_failed(self, method: str, path: str, *, is_probe: bool) -> None:
+        """Refuse what needs the engine; what it wrote before can still be read."""
+        if is_probe:
+            raise EngineStopped(ENGINE_FAILED)
+        if method == "POST" and not _ends_work(path):
+            raise EngineFailed(ENGINE_FAILED)
 
 
 def _ends_work(path: str) -> bool:
