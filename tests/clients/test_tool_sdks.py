@@ -181,15 +181,20 @@ def test_messages_call_a_tool_and_go_on_with_its_result(choice: Any) -> None:
         assert thinking.thinking == "Look first."
         assert call.type == "tool_use"
         assert call.input == {"city": "Zürich", "days": 2}
-        result = {"type": "tool_result", "tool_use_id": call.id, "content": "21 °C"}
+        result: Any = {
+            "type": "tool_result",
+            "tool_use_id": call.id,
+            "content": "21 °C",
+        }
+        history: list[Any] = [
+            ASKED,
+            {"role": "assistant", "content": first.content},
+            {"role": "user", "content": [result]},
+        ]
         last = client.messages.create(
             **fixed,
             tools=[ANTHROPIC_TOOL],
-            messages=[
-                ASKED,
-                {"role": "assistant", "content": first.content},
-                {"role": "user", "content": [result]},
-            ],
+            messages=history,
         )
     assert [block.text for block in last.content if block.type == "text"] == [ANSWER]
     assert last.stop_reason == "end_turn"
