@@ -150,8 +150,7 @@ class RedisStore(MemoryStore):
         if text is None:
             return None
         state = RemoteState.decode(text)
-        note = self.trouble.note
-        return RemoteLog(self._client, token, state, self._errors, note)
+        return RemoteLog(self._client, token, state, self._errors, self.trouble)
 
     def _claim(self, facts: LogFacts, claim: Claim) -> None:
         """Be the one that answers this request.
