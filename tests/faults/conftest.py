@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.server.conftest import StartServer, start_server
 from tests.support.server_process import ServerProcess
 
-__all__ = ("MIB", "StartServer", "make_server", "start_server")
+__all__ = ("MIB", "ServerProcess", "StartServer", "make_server", "start_server")
 
 MIB = 1 << 20
 
