@@ -23,7 +23,7 @@ from api.responses.store import StoredResponse, Turn
 from api.responses.stream import ResponseStream, error_event
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.reader import wait_started
-from api.streams.session import Production
+from api.streams.session import Production, Session
 from llamactypes.engine import Generation
 
 __all__ = ("CountResponseTokens", "CreateResponse")
@@ -102,7 +102,7 @@ class CreateResponse(_Asking):
             try:
                 if session is None and is_stream and not request.is_background:
                     wait_started([generation], client)
-                run = self._run(generation, request, facts, is_kept)
+                run = self._run(generation, request, facts, is_kept, session)
                 stored = StoredResponse(owner, run, turn, request.is_background)
                 if request.is_background:
                     self._let_run(stored)
@@ -169,6 +169,7 @@ class CreateResponse(_Asking):
         request: ResponsesRequest,
         facts: ReplyFacts,
         is_kept: bool,
+        session: Session | None,
     ) -> ResponseRun:
         shown = {
             **request.shown,
@@ -177,10 +178,11 @@ class CreateResponse(_Asking):
             "store": is_kept,
         }
         events = Events.ONCE if facts.options.stream else Events.NONE
+        is_read_again = request.is_background or (session is not None and is_kept)
         return ResponseRun(
             generation,
             ResponseWriter(facts, shown),
-            events=Events.KEPT if request.is_background else events,
+            events=Events.KEPT if is_read_again else events,
             on_end=self._context.responses.settle,
         )
 
