@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from llamactypes.constraints.gbnf.checks import (
     check_rules,
@@ -19,7 +19,10 @@ __all__ = ("gbnf_expression", "lark_from_gbnf")
 
 
 def gbnf_expression(
-    text: str, grammar: LarkGrammar, control_tokens: Mapping[str, int]
+    text: str,
+    grammar: LarkGrammar,
+    control_tokens: Mapping[str, int],
+    end_tokens: Sequence[int] = (),
 ) -> str:
     """Add the rules of a grammar in GBNF to `grammar`; return what its root is called.
 
@@ -27,6 +30,7 @@ def gbnf_expression(
         text: GBNF, with a rule ``root``.
         grammar: Where the rules go.
         control_tokens: Text to number, for tokens that are called by their text.
+        end_tokens: What ends a text: "any token but this" is none of them, either.
 
     Raises:
         ConstraintError: It is no GBNF, is left-recursive or never ends; names the rule.
@@ -35,7 +39,7 @@ def gbnf_expression(
     check_rules(rules)
     rules = without_endless(reachable_rules(rules))
     rules = reachable_rules(with_loops(rules))
-    return GbnfWriter(rules, Planner(rules).plan(), grammar).root()
+    return GbnfWriter(rules, Planner(rules).plan(), grammar, end_tokens).root()
 
 
 def lark_from_gbnf(text: str, control_tokens: Mapping[str, int] | None = None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from llamactypes.constraints.gbnf.checks import ROOT, nullable_rules
 from llamactypes.constraints.gbnf.nodes import (
     Alternatives,
@@ -15,6 +17,7 @@ from llamactypes.constraints.gbnf.nodes import (
     TokenReference,
 )
 from llamactypes.constraints.gbnf.plan import Plan
+from llamactypes.constraints.gbnf.ranges import union
 from llamactypes.constraints.lark import LarkGrammar, regex, string
 
 __all__ = ("GbnfWriter",)
@@ -25,7 +28,14 @@ _NOT_EMPTY = regex("(?s:.+)")
 class GbnfWriter:
     """Writes the rules and terminals of one grammar."""
 
-    def __init__(self, rules: Rules, plan: Plan, grammar: LarkGrammar) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        plan: Plan,
+        grammar: LarkGrammar,
+        end_tokens: Iterable[int] = (),
+    ) -> None:
+        self._end_tokens = tuple(end_tokens)
         self._all = rules
         self._plan = plan
         self._grammar = grammar
@@ -46,7 +56,7 @@ class GbnfWriter:
             return self._terminal(node)
         match node:
             case TokenReference(token, is_negated):
-                return f"<[{'^' if is_negated else ''}{token}]>"
+                return self._one_token(token, is_negated)
             case Reference(name):
                 return names[name]
             case Sequence(parts):
@@ -56,6 +66,12 @@ class GbnfWriter:
             case Repeat(body, low, high):
                 return f"({self._body(body, names)}){_times(low, high)}"
         raise TypeError(f"{node} is no part of a rule")
+
+    def _one_token(self, token: int, is_negated: bool) -> str:
+        if not is_negated:
+            return f"<[{token}]>"
+        others = dict.fromkeys((token, *self._end_tokens))
+        return f"<[^{','.join(map(str, others))}]>"
 
     def _terminal(self, node: Node) -> str:
         if node not in self._terminals:
@@ -97,7 +113,8 @@ class GbnfWriter:
             case Sequence(parts):
                 return self._token_sequence(parts)
             case Alternatives(ways):
-                return "(" + " | ".join(self._token(way) for way in ways) + ")"
+                written = " | ".join(self._token(way) for way in _merged(ways))
+                return f"({written})"
             case Repeat(body, low, high):
                 return f"({self._token(body)}){_times(low, high)}"
         raise TypeError(f"{node} is no part of a terminal")
@@ -107,6 +124,15 @@ class GbnfWriter:
         if len(text) == len(parts):
             return string(text)
         return " ".join(self._token(part) for part in parts)
+
+
+def _merged(ways: tuple[Node, ...]) -> list[Node]:
+    """Return the alternatives with all single characters in one set."""
+    sets = [way.ranges for way in ways if isinstance(way, Chars)]
+    others = [way for way in ways if not isinstance(way, Chars)]
+    if not sets:
+        return others
+    return [Chars(union(pair for ranges in sets for pair in ranges)), *others]
 
 
 def _only(node: Node) -> str:
