@@ -14,6 +14,7 @@ from api.protocol.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
 from api.responses.store import ResponseStore, StoreLimits
 from api.streams.owners import owner_digest
+from api.streams.progress import PromptProgress
 from api.streams.sessions import StreamSessions
 from api.streams.stores.choice import open_streams
 from api.traffic import Traffic
@@ -56,8 +57,12 @@ class ServingContext:
             sse_ping_interval_s=settings.sse_ping_interval_s,
             verbose=settings.verbose,
             special=settings.special,
+            form=settings.form,
         )
-        self.key_limit = KeyLimit(settings.key_concurrency, engine.retry_after_s)
+        self.progress = PromptProgress(engine.slots)
+        self.key_limit = KeyLimit(
+            settings.key_concurrency, engine.retry_after_s, self.progress.watch
+        )
         self.responses = ResponseStore(
             StoreLimits(
                 settings.responses_store,

@@ -114,6 +114,7 @@ def _open(
         claim=claim,
     )
     _name(resp, conversation_id)
+    session.progress = context.progress.of
     return session
 
 

@@ -49,6 +49,8 @@ class Stream(Resource):
             offset,
             streams.unfollow,
             has_snapshots=has_snapshots,
+            has_progress=req.get_param_as_bool("progress", default=False),
+            is_late=True,
         )
         send_events(resp, body)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from api import sse
 from api.errors import GenerationCancelled, StreamInterrupted, describe
@@ -38,8 +39,6 @@ class Production:
     """Ends it early, from any thread; the bytes then end by themselves."""
     error_event: Callable[[Exception], bytes] | None
     """What readers get when it fails; None: not a stream of events."""
-    request: bytes = b""
-    """What was asked, for a store that goes on with it in another process."""
 
 
 class _Nobody(Client):
@@ -68,6 +67,10 @@ class Session:
         """Whether its thread was started."""
         self.stopped: StreamStopped | None = None
         """Why it was ended early."""
+        self.progress: Callable[[Sequence[Generation]], dict[str, Any]] = _unknown
+        """Says how far generations are while there is no event."""
+        self.request = b""
+        """What was asked, for a store that goes on with it in another process."""
         self._on_end = on_end
         self._client = _Nobody(log)
         self._production: Production | None = None
@@ -83,6 +86,8 @@ class Session:
             if self.stopped is not None:
                 raise self.stopped
             self._production = production
+            progress, generations = self.progress, production.generations
+            self.log.tell_progress = lambda: progress(generations)
             self._accept(production)
             name = "llamactypes-stream"
             threading.Thread(target=self._pump, name=name, daemon=True).start()
@@ -120,7 +125,7 @@ class Session:
         """Let the journal know what to do if this process ends first."""
         make, interrupted = production.error_event, StreamInterrupted()
         last_event = b"" if make is None else make(interrupted)
-        self.log.journal.accept(last_event, production.request)
+        self.log.journal.accept(last_event, self.request)
 
     # -- its own thread ----------------------------------------------------------------
 
@@ -153,3 +158,8 @@ class Session:
                 append(production.error_event(self.stopped or error))
             return error
         return None
+
+
+def _unknown(generations: Sequence[Generation]) -> dict[str, Any]:
+    """Return that nobody knows."""
+    return {}

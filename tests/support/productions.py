@@ -40,12 +40,12 @@ class Story:
     @property
     def production(self) -> Production:
         cancel = self.generation.cancel
-        return Production([self.generation], self._open, cancel, _error_event, b"{}")
+        return Production([self.generation], self._open, cancel, _error_event)
 
     @property
     def whole(self) -> Production:
         cancel = self.generation.cancel
-        return Production([self.generation], self._whole, cancel, None, b"{}")
+        return Production([self.generation], self._whole, cancel, None)
 
     def _on_cancel(self, generation: Generation) -> None:
         self.is_cancelled = True

@@ -114,7 +114,7 @@ class RemoteLog:
         return self._state.first
 
     @property
-    def progress(self) -> str:
+    def progress(self) -> dict[str, Any]:
         """How far it is while nothing was generated."""
         return self._state.progress
 
