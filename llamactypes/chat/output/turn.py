@@ -134,6 +134,7 @@ class TurnReader:
 
     def _begin_thinking(self, marker: Marker) -> Reading[None]:
         self._take(marker)
+        self._content.at_marker()
         self._reasoning.at_marker()
         yield from self._read_thinking()
 

@@ -41,18 +41,18 @@ class Draft:
         self.is_complete = False
         """Its arguments are whole: only literal texts may follow."""
 
-    def begin(self) -> None:
-        """Name and id are known and the arguments come."""
-        if self._is_early:
-            self._show()
-
     def add(self, text: str) -> None:
         """Append JSON text to the arguments, made of all that was read so far."""
+        if not text:
+            return
+        if self._is_early and not self.is_shown:
+            # Not before: what has only a name is rather text that looks like a call.
+            self._show()
         if not self.is_shown:
             self._arguments.append(text)
-        elif text:
-            self._out.append(Arguments(self._index, text))
-            self._source.hold()
+            return
+        self._out.append(Arguments(self._index, text))
+        self._source.hold()
 
     def show(self) -> None:
         """Show what is not shown yet."""

@@ -116,9 +116,12 @@ class EnvelopeReader:
                 raise BrokenTextError
             found[path] = written
         slots = {slot: found.get(path) for path, slot in self._envelope.slots.items()}
-        draft.name = _text_of(slots[Slot.NAME])
+        name = slots[Slot.NAME]
+        if name is None or not name.startswith('"') or len(name) < len('"a"'):
+            raise BrokenTextError
+        draft.name = _text_of(name)
         draft.id = _text_of(slots.get(Slot.ID))
-        if not draft.name or (draft.id and not self._id.fullmatch(draft.id)):
+        if draft.id and not self._id.fullmatch(draft.id):
             raise BrokenTextError
         draft.add(_object_of(slots[Slot.ARGUMENTS]))
 

@@ -16,7 +16,7 @@ from llamactypes.chat.output.source import (
     more,
 )
 
-__all__ = ("read_python",)
+__all__ = ("json_of_python", "read_python")
 
 Add = Callable[[str], None]
 
@@ -49,8 +49,7 @@ def read_python(source: Source, add: Add) -> Reading[None]:
         BrokenTextError: Something is no keyword argument with a plain value.
         CutOffError: The text is over within the arguments.
     """
-    add("{")
-    before = ""
+    before = "{"
     while (yield from peek(source)) != ")":
         name = yield from _read_word(source, _WORD, add, f'{before}"')
         yield from _expect(source, "=")
@@ -60,7 +59,22 @@ def read_python(source: Source, add: Add) -> Reading[None]:
         yield from _read_value(source, add, 0)
         yield from _skip_comma(source, ")")
         before = ", "
-    add("}")
+    add("{}" if before == "{" else "}")
+
+
+def json_of_python(text: str) -> str | None:
+    """Return the JSON of one value in Python's spelling; None when it is none."""
+    source = Source()
+    parts: list[str] = []
+    # A number is over when something else comes.
+    source.add(text + " ")
+    source.is_final = True
+    try:
+        for _ in _read_value(source, parts.append, 0):
+            return None
+    except (BrokenTextError, CutOffError):
+        return None
+    return None if source.text[source.pos :].strip() else "".join(parts)
 
 
 def _expect(source: Source, character: str) -> Reading[None]:

@@ -9,7 +9,7 @@ from llamactypes.chat.output.calls.call_reader import CallReader, Schemas
 from llamactypes.chat.output.calls.draft import Draft
 from llamactypes.chat.output.calls.envelope import EnvelopeReader, envelope_of
 from llamactypes.chat.output.format import ToolSyntax
-from llamactypes.chat.output.markers import MORE, Aliases, Marker
+from llamactypes.chat.output.markers import Aliases, Marker
 from llamactypes.chat.output.pieces import Piece
 from llamactypes.chat.output.source import (
     BrokenTextError,
@@ -18,8 +18,7 @@ from llamactypes.chat.output.source import (
     Source,
     accept,
     expect,
-    more,
-    skip_space,
+    is_next,
 )
 from llamactypes.chat.output.speech import Speech
 
@@ -145,12 +144,7 @@ class SectionReader:
     def _begins(self, source: Source) -> Reading[bool]:
         """Whether a call begins here; reads the white space before."""
         beginning = self._reader.beginning
-        if not beginning:
-            return False
-        yield from skip_space(source)
-        while (end := beginning.match(source.text, source.pos)) == MORE:
-            yield from more(source)
-        return end >= 0
+        return bool(beginning) and (yield from is_next(source, beginning))
 
 
 def _frames(syntax: ToolSyntax, *, is_lenient: bool) -> tuple[_Frame, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ from llamactypes.chat.output.format import TaggedArguments
 from llamactypes.chat.output.json_scan import JsonScanner
 from llamactypes.chat.output.marked_text import MarkedText, escaped
 from llamactypes.chat.output.markers import SPACE, Marker
-from llamactypes.chat.output.reading import read_word
+from llamactypes.chat.output.reading import WordEnd, read_word
 from llamactypes.chat.output.source import (
     BrokenTextError,
     CutOffError,
@@ -44,10 +43,9 @@ class TaggedReader:
         self._are_strings_json = tagged.json_strings
         self._is_typed = bool(tagged.after_key_by_type)
         self._after_key = _typed(tagged)
-        firsts = [
-            re.escape(first) for after, _ in self._after_key for first in after.firsts
-        ]
-        self._key_end = re.compile("|".join(firsts))
+        self._key_end = WordEnd(
+            first for after, _ in self._after_key for first in after.firsts
+        )
         # A value's own white space is kept: only what the format writes is not its.
         self._lead = _trailing_space(tagged.after_key)
         self._text = MarkedText(self._after_value, _leading_space(tagged.after_value))
@@ -59,13 +57,17 @@ class TaggedReader:
 
     def read(
         self, source: Source, add: Add, schema: Mapping[str, Any] | None
-    ) -> Reading[None]:
+    ) -> Reading[str]:
         """Read all arguments and give them to `add` as a JSON object.
 
         Args:
             source: Where they come from.
             add: Takes JSON text.
             schema: Of the parameters, for the values' types; None: not known.
+
+        Returns:
+            What is missing at the end of the object, to add when it is certain that
+            no argument follows.
 
         Raises:
             BrokenTextError: An argument is not as the format says.
@@ -80,7 +82,7 @@ class TaggedReader:
             before = ", "
             if self._separator:
                 yield from accept(source, self._separator)
-        add("{}" if before == "{" else "}")
+        return "{}" if before == "{" else "}"
 
     def _read_key(self, source: Source, add: Add, before: str) -> Reading[str]:
         try:
