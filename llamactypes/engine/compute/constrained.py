@@ -49,7 +49,10 @@ class ConstrainedChain:
             return None
         biases = request.sampling.logit_bias
         forbidden = {token for token, bias in biases if bias == -np.inf}
-        return cls(chain, request.constraint.matcher(), end_tokens, forbidden)
+        matcher = request.constraint.matcher()
+        for token in request.generated:
+            matcher.consume(token)
+        return cls(chain, matcher, end_tokens, forbidden)
 
     def __init__(
         self,
