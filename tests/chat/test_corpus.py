@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from itertools import pairwise
 
@@ -15,14 +16,12 @@ from tests.chat.reading import is_json, lost_text, read
 
 FAMILIES = dict(families())
 
-CASES = [
-    pytest.param(corpus.format, output, id=f"{family}-{output.name}")
-    for family, corpus in FAMILIES.items()
-    for output in corpus.outputs
-]
+STRIDE = 1 if os.environ.get("EVERY_CUT") else 17
+"""Two-part cuts that are tried: with EVERY_CUT=1 all of them, which takes a minute.
+Single characters, which are always tried, are cuts everywhere at once."""
 
 
-def options(output, *, streams_arguments):
+def options(output, *, streams_arguments=False):
     return {
         "in_reasoning": output.in_reasoning,
         "with_tools": True,
@@ -31,68 +30,67 @@ def options(output, *, streams_arguments):
     }
 
 
-def test_the_corpus_has_twenty_families():
+@pytest.fixture(params=FAMILIES)
+def corpus(request):
+    return FAMILIES[request.param]
+
+
+def test_corpus_has_twenty_families_of_ten_outputs():
     assert len(FAMILIES) >= 20
     assert all(len(corpus.outputs) >= 10 for corpus in FAMILIES.values())
 
 
-@pytest.mark.parametrize(("form", "output"), CASES)
-def test_output_says_what_the_model_meant(form, output):
-    got = read(form, [output.text], **options(output, streams_arguments=False))
-    assert got.reasoning == output.reasoning
-    assert got.content == output.content
-    assert got.parsed_calls == list(output.calls)
-    assert not output.ids or got.ids == list(output.ids)
+def test_output_says_what_the_model_meant(corpus):
+    for output in corpus.outputs:
+        got = read(corpus.format, [output.text], **options(output))
+        assert got.reasoning == output.reasoning, output.name
+        assert got.content == output.content, output.name
+        assert got.parsed_calls == list(output.calls), output.name
+        assert not output.ids or got.ids == list(output.ids), output.name
 
 
-@pytest.mark.parametrize(("form", "output"), CASES)
-def test_output_reads_the_same_when_its_calls_are_shown_as_they_come(form, output):
-    if output.only_whole:
-        pytest.skip("says what a model writes that nothing constrains")
-    got = read(form, [output.text], **options(output, streams_arguments=True))
-    assert got.reasoning == output.reasoning
-    if got.is_call_open:
-        return
-    assert got.content == output.content
-    assert got.parsed_calls == list(output.calls)
+def test_output_says_the_same_when_calls_are_shown_as_they_come(corpus):
+    for output in corpus.outputs:
+        if output.only_whole:
+            continue
+        settings = options(output, streams_arguments=True)
+        got = read(corpus.format, [output.text], **settings)
+        assert got.reasoning == output.reasoning, output.name
+        if all(is_json(arguments) for _, _, arguments in got.calls):
+            assert got.content == output.content, output.name
+            assert got.parsed_calls == list(output.calls), output.name
+        else:
+            assert not output.calls, output.name
 
 
 @pytest.mark.parametrize("streams_arguments", [False, True])
-@pytest.mark.parametrize(("form", "output"), CASES)
-def test_output_reads_the_same_however_it_is_cut(form, output, streams_arguments):
-    settings = options(output, streams_arguments=streams_arguments)
-    text = output.text
-    whole = read(form, [text], **settings)
-    assert read(form, list(text), **settings) == whole
-    for at in range(1, len(text)):
-        assert read(form, [text[:at], text[at:]], **settings) == whole, at
+def test_output_reads_the_same_however_it_is_cut(corpus, streams_arguments):
+    for output in corpus.outputs:
+        settings = options(output, streams_arguments=streams_arguments)
+        text, whole = output.text, read(corpus.format, [output.text], **settings)
+        for parts in splits(text):
+            assert read(corpus.format, parts, **settings) == whole, parts
+
+
+def splits(text):
+    yield list(text)
     dice = random.Random(text)
-    for _ in range(5):
+    for at in range(1 + dice.randrange(STRIDE), len(text), STRIDE):
+        yield [text[:at], text[at:]]
+    for _ in range(3):
         cuts = sorted(dice.sample(range(1, len(text)), min(8, len(text) - 1)))
-        parts = [text[a:b] for a, b in pairwise([0, *cuts, len(text)])]
-        assert read(form, parts, **settings) == whole, cuts
+        yield [text[a:b] for a, b in pairwise([0, *cuts, len(text)])]
 
 
 @pytest.mark.parametrize("streams_arguments", [False, True])
-@pytest.mark.parametrize(("form", "output"), CASES)
-def test_output_loses_no_text(form, output, streams_arguments):
-    settings = options(output, streams_arguments=streams_arguments)
-    got = read(form, [output.text], **settings)
-    assert lost_text(form, output.text, got) == ""
+def test_output_loses_no_text(corpus, streams_arguments):
+    for output in corpus.outputs:
+        settings = options(output, streams_arguments=streams_arguments)
+        got = read(corpus.format, [output.text], **settings)
+        assert lost_text(corpus.format, output.text, got) == "", output.name
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_format_is_learned_from_the_templates(family, upstream_templates):
-    corpus = FAMILIES[family]
+def test_format_is_learned_from_the_templates(corpus, upstream_templates):
     for name in corpus.templates:
         source = (upstream_templates / f"{name}.jinja").read_text(encoding="utf-8")
         assert learn_format(ChatTemplate(source)) == corpus.format, name
-
-
-def test_arguments_that_are_shown_as_they_come_are_whole_json():
-    for corpus in FAMILIES.values():
-        for output in corpus.outputs:
-            if not output.only_whole and output.calls:
-                settings = options(output, streams_arguments=True)
-                got = read(corpus.format, list(output.text), **settings)
-                assert all(is_json(call[2]) for call in got.calls), output.name

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from llamactypes.chat.output.calls.draft import Draft
 from llamactypes.chat.output.calls.json_arguments import (
@@ -26,10 +24,7 @@ from llamactypes.chat.output.source import (
     is_next,
 )
 
-__all__ = ("CallReader", "Schemas")
-
-Schemas = Mapping[str, Mapping[str, Any]]
-"""Name of a tool → schema of its parameters."""
+__all__ = ("CallReader",)
 
 _OPENING = {ArgumentForm.JSON: "{", ArgumentForm.JSON_STRING: '"'}
 
@@ -37,12 +32,9 @@ _OPENING = {ArgumentForm.JSON: "{", ArgumentForm.JSON_STRING: '"'}
 class CallReader:
     """Reads a call whose parts come in the syntax's order."""
 
-    def __init__(
-        self, syntax: ToolSyntax, schemas: Schemas, aliases: Aliases = ()
-    ) -> None:
+    def __init__(self, syntax: ToolSyntax, aliases: Aliases = ()) -> None:
         """Prepare to read; `aliases` as in `ChatFormat`."""
         self._syntax = syntax
-        self._schemas = schemas
         self._id = re.compile(syntax.id_pattern)
         self._tagged = None if syntax.tagged is None else TaggedReader(syntax.tagged)
         self._quotes = syntax.quotes_names
@@ -115,8 +107,7 @@ class CallReader:
     ) -> Reading[None]:
         form = self._syntax.arguments
         if self._tagged is not None:
-            schema = self._schemas.get(draft.name)
-            closing = yield from self._tagged.read(source, draft.add, schema)
+            closing = yield from self._tagged.read(source, draft.add, draft.schema)
             yield from self._check_next(source, index)
             draft.add(closing)
         elif form is ArgumentForm.PYTHON:
