@@ -171,8 +171,10 @@ class LarkGrammar:
         rest = f"{self.until(close)} {self.space()}"
         if in_reasoning:
             return rest
-        opened = self.literal(open.strip(), flexible_space=True)
-        return f"({self.space()} {opened} {rest})?"
+        # White space of one terminal with it: behind white space of its own, the lexer
+        # would take the rest for the beginning of a free text.
+        opened = self.literal(f" {open.strip()}", flexible_space=True)
+        return f"({opened} {rest})?"
 
     def nested(self, text: str) -> str:
         """Add a whole grammar with a ``start`` of its own; return what it is called."""
