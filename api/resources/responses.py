@@ -80,7 +80,11 @@ class CreateResponse(_Asking):
         # Parameters first: they are cheap to refuse, a template is not cheap to render.
         request, turn = self._read_request(body, owner)
         facts = self._facts(
-            request.options, (), n_top_shown=request.n_top, id_prefix="resp_"
+            request.options,
+            (),
+            n_top_shown=request.n_top,
+            id_prefix="resp_",
+            form=request.form,
         )
         is_kept = self._may_keep(request, turn)
         conversation = conversation_of(self._context, request, turn.context())

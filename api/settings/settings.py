@@ -16,6 +16,7 @@ from api.settings.flags import SettingsError
 from api.settings.vertex import Vertex, read_vertex
 from api.streams.limits import StreamLimits
 from api.streams.stores.place import directory_of
+from llamactypes.constraints.output_form import OutputForm
 from llamactypes.engine.config import EngineConfig
 from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
@@ -57,6 +58,8 @@ class Settings:
     n_predict: int = -1
     n_keep: int = 0
     reverse_prompts: tuple[str, ...] = ()
+    form: OutputForm | None = None
+    """What answers look like when a request asks for nothing; None: as they come."""
     escape: bool = True
     """Whether ``\\n`` and the like in stop sequences and breakers mean something."""
     special: bool = False

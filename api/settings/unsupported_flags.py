@@ -151,16 +151,6 @@ GROUPS = (
         """,
     ),
     _refused(
-        "output cannot be constrained by a grammar or schema; say in the prompt what "
-        "it should look like",
-        """
-        --grammar GRAMMAR
-        --grammar-file FILE
-        -j --json-schema SCHEMA
-        -jf --json-schema-file FILE
-        """,
-    ),
-    _refused(
         "thinking is not limited; --reasoning off asks the template for none",
         """
         --reasoning-budget N LLAMA_ARG_THINK_BUDGET =-1

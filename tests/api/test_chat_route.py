@@ -231,8 +231,6 @@ def test_malformed_messages_are_400(api, messages):
     [
         {"tools": [TOOL], "tool_choice": "required"},
         {"tools": [TOOL], "tool_choice": {"type": "function", "name": "f"}},
-        {"response_format": {"type": "json_schema", "json_schema": {}}},
-        {"grammar": "root ::= x"},
     ],
 )
 def test_constraints_are_refused_before_the_first_byte(api, extra):

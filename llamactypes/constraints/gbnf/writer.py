@@ -129,7 +129,7 @@ class GbnfWriter:
 def _merged(ways: tuple[Node, ...]) -> list[Node]:
     """Return the alternatives with all single characters in one set."""
     sets = [way.ranges for way in ways if isinstance(way, Chars)]
-    others = [way for way in ways if not isinstance(way, Chars)]
+    others: list[Node] = [way for way in ways if not isinstance(way, Chars)]
     if not sets:
         return others
     return [Chars(union(pair for ranges in sets for pair in ranges)), *others]
