@@ -11,10 +11,13 @@ from llamactypes.chat.templates.messages import normalise_messages
 from llamactypes.chat.templates.repairs import (
     CALLS_AS_TEXT,
     FOLLOWING,
+    JOINED_SYSTEMS,
     LATE_SYSTEM_INTO_USER,
+    ORPHANS_AS_TEXT,
     REPAIRS,
     RESULTS_AS_TEXT,
     ROLES_BY_USER,
+    SYSTEM_ALONE,
     Repair,
     Talk,
 )
@@ -99,10 +102,15 @@ def needed_repairs(template: ChatTemplate) -> tuple[Repair, ...]:
 def _leaves_out(
     template: ChatTemplate, messages: list[dict[str, Any]], tools: Any
 ) -> bool:
+    # What is refused is repaired when it happens.
     try:
-        return _WORD not in template.render(messages, tools=tools)
+        text, _ = render_repaired(
+            Talk(messages, tools),
+            lambda talk: template.render(talk.messages, tools=talk.tools),
+        )
     except TemplateError:
-        return False  # refused, and repaired when it happens
+        return False
+    return _WORD not in text
 
 
 _USER = {"role": "user", "content": "Hi"}
@@ -126,13 +134,18 @@ def _said(role: str, **more: str) -> dict[str, Any]:
 
 
 _TOOLS = [_tool("f")]
+_OTHER = {"role": "system", "content": "Be brief."}
 _PROBES = (
+    (SYSTEM_ALONE, [_said("system")], None),
+    (JOINED_SYSTEMS, [_said("system"), _OTHER, _USER], None),
+    (JOINED_SYSTEMS, [_OTHER, _said("system"), _USER], None),
     (ROLES_BY_USER, [_USER, _ASSISTANT, _said("critic"), _USER], None),
-    (CALLS_AS_TEXT, [_USER, _call(_WORD), _USER], _TOOLS),
     (
         RESULTS_AS_TEXT,
         [_USER, _call("f"), _said("tool", tool_call_id="probe0001", name="f")],
         _TOOLS,
     ),
+    (CALLS_AS_TEXT, [_USER, _call(_WORD), _USER], _TOOLS),
+    (ORPHANS_AS_TEXT, [_USER, _said("tool", tool_call_id="probe0001")], _TOOLS),
     (LATE_SYSTEM_INTO_USER, [_USER, _ASSISTANT, _said("system"), _USER], None),
 )

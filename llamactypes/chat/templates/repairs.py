@@ -16,9 +16,12 @@ from typing import Any
 __all__ = (
     "CALLS_AS_TEXT",
     "FOLLOWING",
+    "JOINED_SYSTEMS",
     "LATE_SYSTEM_INTO_USER",
+    "ORPHANS_AS_TEXT",
     "REPAIRS",
     "RESULTS_AS_TEXT",
+    "SYSTEM_ALONE",
     "ROLES_BY_USER",
     "Repair",
     "Talk",
@@ -156,6 +159,17 @@ def _results_as_text(message: Message) -> Message:
     return {"role": "user", "content": _joined(heading, message["content"])}
 
 
+def _orphans_as_text(talk: Talk) -> Talk:
+    """Let the user say what a tool answered that nobody called."""
+    is_called = False
+    messages = []
+    for message in talk.messages:
+        if message["role"] != "tool":
+            is_called = bool(message.get("tool_calls"))
+        messages.append(message if is_called else _results_as_text(message))
+    return replace(talk, messages=messages)
+
+
 def _call_text(function: Message) -> str:
     arguments = function["arguments"]
     if isinstance(arguments, str):
@@ -170,11 +184,32 @@ def _system_into_user(talk: Talk) -> Talk:
     return replace(talk, messages=list(_without_system(talk.messages, keep=0)))
 
 
+def _join_systems(talk: Talk) -> Talk:
+    """Make one message of the system's at the beginning."""
+    n_first = _n_first_systems(talk.messages)
+    if n_first < 2:
+        return talk
+    first, *others = talk.messages[:n_first]
+    for other in others:
+        first = {**first, "content": _joined(first["content"], other["content"])}
+    return replace(talk, messages=[first, *talk.messages[n_first:]])
+
+
+def _system_alone(talk: Talk) -> Talk:
+    """Let the user say what the system says to nobody."""
+    if _n_first_systems(talk.messages) < len(talk.messages):
+        return talk
+    return _system_into_user(talk)
+
+
+def _n_first_systems(messages: Messages) -> int:
+    others = (n for n, message in enumerate(messages) if not _is_system(message))
+    return next(others, len(messages))
+
+
 def _late_system_into_user(talk: Talk) -> Talk:
     """Do so with all but those that the conversation begins with."""
-    n_first = 0
-    while n_first < len(talk.messages) and _is_system(talk.messages[n_first]):
-        n_first += 1
+    n_first = _n_first_systems(talk.messages)
     return replace(talk, messages=list(_without_system(talk.messages, keep=n_first)))
 
 
@@ -261,7 +296,7 @@ def _thinks(message: Message) -> bool:
 def _begin_with_user(talk: Talk) -> Talk:
     """Put an empty message of the user first, after the system's."""
     messages = talk.messages
-    at = next((i for i, m in enumerate(messages) if not _is_system(m)), len(messages))
+    at = _n_first_systems(messages)
     if at < len(messages) and messages[at]["role"] == "user":
         return talk
     first: Message = {"role": "user", "content": ""}
@@ -291,7 +326,10 @@ def _text(content: Any) -> str:
 
 ROLES_BY_USER = Repair(3, _each(_rename_roles))
 CALLS_AS_TEXT = Repair(3, _each(_calls_as_text))
-RESULTS_AS_TEXT = Repair(3, _each(_results_as_text))
+RESULTS_AS_TEXT = Repair(3, lambda talk: _each(_results_as_text)(_name_results(talk)))
+ORPHANS_AS_TEXT = Repair(2, _orphans_as_text)
+SYSTEM_ALONE = Repair(2, _system_alone)
+JOINED_SYSTEMS = Repair(1, _join_systems)
 LATE_SYSTEM_INTO_USER = Repair(2, _late_system_into_user)
 FOLLOWING = (Repair(2, _merge_turns), Repair(2, _begin_with_user))
 """Those that other repairs may make necessary."""
@@ -299,10 +337,13 @@ FOLLOWING = (Repair(2, _merge_turns), Repair(2, _begin_with_user))
 REPAIRS = (
     ROLES_BY_USER,
     Repair(1, _name_results),
-    CALLS_AS_TEXT,
     RESULTS_AS_TEXT,
+    CALLS_AS_TEXT,
+    ORPHANS_AS_TEXT,
     Repair(2, _one_call_each),
     Repair(3, _system_into_user),
+    SYSTEM_ALONE,
+    JOINED_SYSTEMS,
     LATE_SYSTEM_INTO_USER,
     *FOLLOWING,
     Repair(2, _each(_think_content)),
