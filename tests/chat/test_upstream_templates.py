@@ -106,27 +106,29 @@ def test_prompts_equal_those_of_transformers(templates):
             continue
         for kind in MATRIX:
             prompt, talk = rendered(*facts, kind)
-            try:
-                expected = transformers_prompt(utils, facts[0].source, talk)
-            except TypeError as error:  # ours loops over no tools, writes generators
-                assert re.search("NoneType|type generator is not JSON", str(error))
-                continue
-            assert prompt == expected, (name, kind)
-            n_compared += 1
+            expected = transformers_prompt(utils, facts[0].source, talk)
+            if expected is not None:
+                assert prompt == expected, (name, kind)
+                n_compared += 1
     assert n_compared > 1500
 
 
 def transformers_prompt(utils, source, talk):
-    [prompt], _ = utils.render_jinja_template(
-        [talk.messages],
-        tools=talk.tools,
-        chat_template=source,
-        add_generation_prompt=True,
-        bos_token="<s>",
-        eos_token="</s>",
-        **KEEP_THINKING,
-        **DATES,
-    )
+    try:
+        [prompt], _ = utils.render_jinja_template(
+            [talk.messages],
+            tools=talk.tools,
+            chat_template=source,
+            add_generation_prompt=True,
+            bos_token="<s>",
+            eos_token="</s>",
+            **KEEP_THINKING,
+            **DATES,
+        )
+    except TypeError as error:  # ours loops over absent tools, and writes generators
+        if re.search("NoneType|type generator is not JSON", str(error)):
+            return None
+        raise
     return prompt
 
 
