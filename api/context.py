@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from api.chat_prompt import ChatPrompts
+from api.errors import NotAuthorized
 from api.key_limit import KeyLimit
 from api.prompt_vocab import BoundedVocab
 from api.protocol.conversation import ChatDefaults
@@ -84,6 +85,18 @@ class ServingContext:
         were added and the server was started again.
         """
         return None if key_index is None else self._owners[key_index]
+
+    def key_index_of(self, owner: str | None) -> int | None:
+        """Return which API key is the owner's, for a server with keys.
+
+        Raises:
+            NotAuthorized: None is, any more.
+        """
+        if owner is None and not self._owners:
+            return None
+        if owner not in self._owners:
+            raise NotAuthorized
+        return self._owners.index(owner)
 
     @property
     def aliases(self) -> list[str]:

@@ -17,6 +17,7 @@ from api.cors import CorsPolicy
 from api.errors import ENGINE_FAILED, JSON_TYPE, NotAuthorized
 from api.exchange import exchange_of
 from api.request_id import id_headers, request_name
+from api.streams.resumption import RESUMPTION
 from llamactypes.engine import EngineState
 from llamactypes.errors import EngineFailed, EngineLoading, EngineStopped
 
@@ -121,6 +122,7 @@ class Key:
     """Asks for an API key where one is set."""
 
     def __init__(self, context: ServingContext) -> None:
+        self._context = context
         self._keys = [key.encode() for key in context.settings.api_keys]
         self._prefix: str = context.settings.api_prefix
         self._public = (*_PUBLIC, *_vertex_health(context))
@@ -128,6 +130,12 @@ class Key:
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Raise without a valid key; note which one it is."""
         req.context.key_index = None
+        earlier = req.env.get(RESUMPTION)
+        if earlier is not None:
+            # This process goes on for a client that showed its key to another.
+            owner = earlier.written.facts.key.owner
+            req.context.key_index = self._context.key_index_of(owner)
+            return
         if resp.complete or not self._keys:
             return
         if route_path(req, self._prefix) in self._public:

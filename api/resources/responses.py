@@ -17,7 +17,14 @@ from api.protocol.responses_request import ResponsesRequest, read_responses_requ
 from api.resources.base import send_events, send_json
 from api.resources.generating import Generating
 from api.resources.responses_prompt import conversation_of, responses_errors
-from api.resources.resumable import answer_from, attaching, has_claim, resumable
+from api.resources.resumable import (
+    answer_from,
+    attaching,
+    has_claim,
+    identified,
+    resumable,
+    submitted,
+)
 from api.responses.run import Events, ResponseRun
 from api.responses.store import StoredResponse, Turn
 from api.responses.stream import ResponseStream, error_event
@@ -101,7 +108,9 @@ class CreateResponse(_Asking):
         with resumable(
             self._context, req if is_resumable else None, resp, is_stream=is_stream
         ) as session:
-            generation = self._submit(owner, facts)
+            facts = identified(req, session, facts)
+            requests = facts.options.requests(list(facts.prompts))
+            (generation,) = submitted(self._context, req, session, requests)
             client.watch([generation])
             try:
                 if session is None and is_stream and not request.is_background:
@@ -139,6 +148,8 @@ class CreateResponse(_Asking):
             return _body(stored.run, facts, client)
 
         def whole(client: Client) -> Iterable[bytes]:
+            if stored.is_background:
+                return (dumps_bytes(stored.run.response()),)
             return (dumps_bytes(self._whole(stored, client, is_kept)),)
 
         cancel = stored.run.cancel
@@ -160,12 +171,6 @@ class CreateResponse(_Asking):
                 "background",
             )
         return is_kept
-
-    def _submit(self, owner: int | None, facts: ReplyFacts) -> Generation:
-        requests = facts.options.requests(list(facts.prompts))
-        engine, key_limit = self._context.engine, self._context.key_limit
-        (generation,) = key_limit.submit(owner, requests, engine.submit_many)
-        return generation
 
     def _run(
         self,

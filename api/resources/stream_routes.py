@@ -118,6 +118,7 @@ def _status(conversation_id: str, log: ReadableLog) -> dict[str, Any]:
         "started_at": log.started_at,
         "completed_at": log.completed_at,
         "total_events": log.n_events,
+        "is_continued": getattr(log, "is_continued", False),
         "crc32": f"{log.crc:08x}",
     }
 

@@ -66,6 +66,8 @@ class StreamLog:
         self.is_done = False
         self.is_broken = False
         """Its events end with an error."""
+        self.is_continued = False
+        """Another process began it."""
         self.n_readers = 0
         self.keeps_errors = capacity is None
         """Whether a failure before the begin is what it was made for, too."""

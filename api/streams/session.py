@@ -15,6 +15,7 @@ from api.streams.client import Client
 from api.streams.log import StreamLog
 from api.streams.reader import wait_started
 from api.streams.recorder import Recorder
+from api.streams.resumption import Resumption
 from api.streams.stores.store import StreamKey
 from llamactypes.engine import Generation
 
@@ -71,6 +72,8 @@ class Session:
         """Says how far generations are while there is no event."""
         self.request = b""
         """What was asked, for a store that goes on with it in another process."""
+        self.earlier: Resumption | None = None
+        """What an earlier process made of it."""
         self._on_end = on_end
         self._client = _Nobody(log)
         self._production: Production | None = None
@@ -143,12 +146,18 @@ class Session:
         """Fill the log to the end; return why it failed."""
         is_stream = production.error_event is not None
         append = self.log.append_events if is_stream else self.log.append
-        recorder = Recorder(production.generations, self.log.journal)
+        known = {} if self.earlier is None else self.earlier.deltas
+        recorder = Recorder(production.generations, self.log.journal, known)
+        pieces: Iterable[bytes] = ()
         try:
             if is_stream:
                 wait_started(production.generations, self._client)
                 self.log.begin()
-            for piece in production.open(self._client):
+            pieces = production.open(self._client)
+            if self.earlier is not None and is_stream:
+                pieces = self.earlier.rest_of(pieces)
+                self.log.append(self.earlier.seam())
+            for piece in pieces:
                 recorder.note()
                 append(piece)
         except Exception as error:

@@ -227,6 +227,7 @@ class Scheduler:
             last = sequence.request.generated[-1]
             reason = self._limits.reason(sequence, last)
             if reason is not None:
+                sequence.text.finish()  # told with the last of these tokens
                 return self._finish(sequence, reason)
         if sequence.request.return_progress and not sequence.n_decoded:
             return Event(sequence, sequence.progress_delta(now))
