@@ -98,8 +98,9 @@ class ChatPrompts:
         self._engine = engine
         self._variables = variables or {}
         self._bos, self._eos = info.bos_token, info.eos_token
-        override = info.chat_templates.get(override or "", override)
-        self._is_legacy = not jinja or _is_builtin_name(override)
+        own = info.chat_templates.get(override or "")
+        self._is_legacy = not jinja or (own is None and _is_builtin_name(override))
+        override = own or override
         self.source = override or info.chat_template or CHATML
         if self.source == _CHATML_NAME:
             self.source = CHATML
