@@ -226,19 +226,6 @@ def test_malformed_messages_are_400(api, messages):
     assert reply.json["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    "extra",
-    [
-        {"tools": [TOOL], "tool_choice": "required"},
-        {"tools": [TOOL], "tool_choice": {"type": "function", "name": "f"}},
-    ],
-)
-def test_constraints_are_refused_before_the_first_byte(api, extra):
-    reply = api.post(PATH, {**HI, "stream": True, **extra})
-    assert reply.status_code == 400
-    assert reply.json["error"]["message"].startswith("not supported yet")
-
-
 # -- streams -------------------------------------------------------------------------
 
 

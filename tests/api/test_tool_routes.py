@@ -348,7 +348,10 @@ def test_a_beginning_that_was_given_is_no_call():
 
 def test_verbose_shows_what_the_model_wrote():
     reply = Api(ToolModel([CALL])).post(CHAT, {**HI, "tools": TOOLS, "verbose": True})
-    assert reply.json["__verbose"]["content"] == CALL
+    shown = reply.json["__verbose"]
+    assert shown["content"] == CALL
+    assert shown["generation_settings"]["chat_format"] == "learned"
+    assert shown["generation_settings"]["reasoning_format"] == "deepseek"
 
 
 # -- responses that are kept -----------------------------------------------------------
