@@ -28,9 +28,12 @@ class Read:
     content: str = ""
     calls: list[tuple[str, str, str]] = field(default_factory=list)
     """Id, name, arguments."""
+    said: list[str] = field(default_factory=list, compare=False)
+    """The texts of the pieces, which depend on the cuts."""
 
     def take(self, pieces: Iterable[Piece]) -> None:
         for piece in pieces:
+            self.said += [part for part in piece if isinstance(part, str)]
             if isinstance(piece, Content):
                 self.content += piece.text
             elif isinstance(piece, Reasoning):
@@ -53,11 +56,6 @@ class Read:
     @property
     def parsed_calls(self) -> list[tuple[str, Any]]:
         return [(name, json.loads(arguments)) for _, name, arguments in self.calls]
-
-    @property
-    def is_call_open(self) -> bool:
-        """Whether a call was begun and did not become whole."""
-        return not all(is_json(arguments) for _, _, arguments in self.calls)
 
 
 def is_json(text: str) -> bool:
@@ -85,17 +83,31 @@ _UNSAID = {"True", "False", "None", "null", "true", "false"}
 
 
 def lost_text(form: ChatFormat, text: str, got: Read) -> str:
-    """Return the words of `text` that are nowhere: neither said nor in a marker."""
-    calls = " ".join(f"{call_id} {name} {args}" for call_id, name, args in got.calls)
-    said = _words(f"{got.reasoning} {got.content} {calls}")
+    """Return the words of `text` that are nowhere: neither said nor in a marker.
+
+    Args:
+        form: Whose markers may be missing, the last one even if it is not whole.
+        text: What was read, in one piece.
+        got: What it was read as.
+    """
+    # Texts end where markers were: between words, or within what is one word now.
+    joined = "".join(got.said)
+    said = _words(" ".join(got.said)) | _words(joined)
     markers = _words(" ".join(form.markers)).keys() | _UNSAID
     slots = () if form.tools is None else form.tools.call
-    if Slot.INDEX in slots:
-        markers |= set("0123456789")
     if slots.count(Slot.NAME) > 1:
         markers |= {name for _, name, _ in got.calls}
-    lost = _words(text) - said
-    return " ".join(sorted(set(lost) - markers))
+    for marker in sorted(" ".join(form.markers).split(), key=len, reverse=True):
+        text = text.replace(marker, " ")
+    lost = set(_words(text) - said) - markers
+    if Slot.INDEX in slots:
+        lost = {word for word in lost if not word.isdecimal()}
+    # Pieces that begin within a word, and markers without their white space.
+    whole = joined + "".join(form.markers).replace(" ", "").replace("\n", "")
+    lost = {word for word in lost if word not in whole}
+    last = _WORD.findall(text)[-1:]
+    lost -= {word for word in last for marker in markers if marker.startswith(word)}
+    return " ".join(sorted(lost))
 
 
 def _words(text: str) -> Counter[str]:

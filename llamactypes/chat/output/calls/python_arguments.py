@@ -51,8 +51,7 @@ def read_python(source: Source, add: Add) -> Reading[None]:
     """
     before = "{"
     while (yield from peek(source)) != ")":
-        name = yield from _read_word(source, _WORD, add, f'{before}"')
-        yield from _expect(source, "=")
+        name = yield from _read_name(source, add, before)
         if not name:
             raise BrokenTextError
         add(f"{before}{json.dumps(name)}: ")
@@ -60,6 +59,17 @@ def read_python(source: Source, add: Add) -> Reading[None]:
         yield from _skip_comma(source, ")")
         before = ", "
     add("{}" if before == "{" else "}")
+
+
+def _read_name(source: Source, add: Add, before: str) -> Reading[str]:
+    name = ""
+    try:
+        name = yield from read_run(source, _WORD)
+        yield from _expect(source, "=")
+    except CutOffError as cut:
+        add(f'{before}"{name or cut.unread}')
+        raise
+    return name
 
 
 def json_of_python(text: str) -> str | None:
@@ -97,18 +107,16 @@ def _read_value(source: Source, add: Add, depth: int) -> Reading[None]:
     elif first == "{":
         yield from _read_dict(source, add, depth + 1)
     else:
-        word = yield from _read_word(source, _NUMBER_CHARACTERS, add, "")
-        add(_constant(word))
+        yield from _read_constant(source, add)
 
 
-def _read_word(
-    source: Source, characters: re.Pattern[str], add: Add, before: str
-) -> Reading[str]:
+def _read_constant(source: Source, add: Add) -> Reading[None]:
     try:
-        return (yield from read_run(source, characters))
+        word = yield from read_run(source, _NUMBER_CHARACTERS)
     except CutOffError as cut:
-        add(before + cut.unread)
+        add(cut.unread)
         raise
+    add(_constant(word))
 
 
 def _constant(word: str) -> str:

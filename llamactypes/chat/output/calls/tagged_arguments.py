@@ -75,8 +75,7 @@ class TaggedReader:
         """
         before = "{"
         while (yield from accept(source, self._before_key)):
-            key = yield from self._read_key(source, add, before)
-            types = yield from self._read_after_key(source, key, schema)
+            key, types = yield from self._read_key(source, add, before, schema)
             add(f"{before}{json.dumps(key, ensure_ascii=False)}: ")
             yield from self._read_value(source, add, types)
             before = ", "
@@ -84,24 +83,18 @@ class TaggedReader:
                 yield from accept(source, self._separator)
         return "{}" if before == "{" else "}"
 
-    def _read_key(self, source: Source, add: Add, before: str) -> Reading[str]:
+    def _read_key(
+        self, source: Source, add: Add, before: str, schema: Mapping[str, Any] | None
+    ) -> Reading[tuple[str, Types]]:
+        key = ""
         try:
-            return (yield from read_word(source, self._key_end))
+            key = yield from read_word(source, self._key_end)
+            said = yield from self._read_types(source)
         except CutOffError as cut:
-            if cut.unread:
-                add(f'{before}"{escaped(cut.unread)}')
+            if key or cut.unread:
+                add(f'{before}"{escaped(key or cut.unread)}')
             raise
-
-    def _read_after_key(
-        self, source: Source, key: str, schema: Mapping[str, Any] | None
-    ) -> Reading[Types]:
-        types = yield from self._read_types(source)
-        if self._is_typed:
-            return types
-        properties = None if schema is None else schema.get("properties")
-        if not isinstance(properties, Mapping):
-            return None
-        return types_of(properties.get(key), schema)
+        return key, said if self._is_typed else _known_types(schema, key)
 
     def _read_types(self, source: Source) -> Reading[Types]:
         for after, types in self._after_key:
@@ -127,6 +120,13 @@ class TaggedReader:
             add("".join(parts))
             raise
         add(json_of("".join(parts), types))
+
+
+def _known_types(schema: Mapping[str, Any] | None, key: str) -> Types:
+    properties = None if schema is None else schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return None
+    return types_of(properties.get(key), schema)
 
 
 def _typed(tagged: TaggedArguments) -> tuple[tuple[Marker, Types], ...]:

@@ -25,6 +25,7 @@ Add = Callable[[str], None]
 _DEEPEST = 50
 """Levels of arrays and objects: each is a generator inside another."""
 
+_QUOTE = '"'
 _COLON = WordEnd((":",))
 _BARE = re.compile(r"[^,\[\]{}]*")
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
@@ -64,14 +65,14 @@ class UnquotedReader:
             add('": ')
             yield from _expect(source, ":")
             return
+        key = ""
         try:
             key = yield from read_word(source, _COLON)
+            yield from _expect(source, ":")
         except CutOffError as cut:
-            add(f'{before}"{escaped(cut.unread)}')
+            add(f'{before}"{escaped(key or cut.unread)}')
             raise
-        yield from _expect(source, ":")
-        key = key.strip('"')
-        add(f"{before}{json.dumps(key, ensure_ascii=False)}: ")
+        add(f"{before}{json.dumps(key.strip(_QUOTE), ensure_ascii=False)}: ")
 
     def _read_value(self, source: Source, add: Add, depth: int) -> Reading[None]:
         first = yield from peek(source)
