@@ -181,14 +181,28 @@ def _name(resp: falcon.Response, conversation_id: str) -> None:
 @contextmanager
 def attaching(resp: falcon.Response, client: Client) -> Iterator[None]:
     """Answer a request that was sent before from what the first one fills."""
+    claimed: Claimed | None = None
     try:
         yield
-    except Claimed as claimed:
-        _name(resp, claimed.conversation_id)
+    except Claimed as error:
+        claimed = error
+    while claimed is not None:
+        claimed = _answer_again(resp, claimed, client)
+
+
+def _answer_again(
+    resp: falcon.Response, claimed: Claimed, client: Client
+) -> Claimed | None:
+    """Answer from what was found; return what that in turn has found elsewhere."""
+    _name(resp, claimed.conversation_id)
+    try:
         if claimed.log.keeps_errors:
             send_whole_log(resp, claimed.log, client)
         else:
             _send_events_of(resp, claimed.log, client)
+    except Claimed as elsewhere:
+        return elsewhere
+    return None
 
 
 def answer_from(

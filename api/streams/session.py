@@ -16,7 +16,7 @@ from api.streams.log import StreamLog
 from api.streams.reader import wait_started
 from api.streams.recorder import Recorder
 from api.streams.resumption import Resumption
-from api.streams.stores.store import StreamKey
+from api.streams.stores.store import Claimed, StreamKey
 from llamactypes.engine import Generation
 
 __all__ = ("Production", "Session", "StreamStopped")
@@ -109,7 +109,7 @@ class Session:
     def give_up(self, error: Exception) -> None:
         """End a session whose thread will not do it: never started, or stuck."""
         self.log.is_broken = True
-        if not self.log.keeps_errors:
+        if not self.log.keeps_errors and not isinstance(error, Claimed):
             self.log.append_events(self._error_event(error))
         self.log.finish(error)
         self._on_end(self)

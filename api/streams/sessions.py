@@ -126,8 +126,9 @@ class StreamSessions:
             replaced.log.wait_done(_REPLACED_S)
         try:
             self.store.announce(log)
-        except BaseException:
-            self.give_up(session, GenerationCancelled("it is answered elsewhere"))
+        except Exception as error:
+            # Who has attached meanwhile is told the same.
+            self.give_up(session, error)
             raise
         self._take_over()
         return session
