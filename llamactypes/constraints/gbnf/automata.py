@@ -94,6 +94,8 @@ class Automaton:
         self.empty: list[list[int]] = [[]]
         """From each state: next states without a character."""
         self.end = 0
+        self.first = self.later = 0
+        """Sets of characters: those that come first, and all that come later."""
 
     def new_state(self) -> int:
         """Add a state.
@@ -115,6 +117,10 @@ class Automaton:
             [arrow for state in states for arrow in self.arrows[state]]
             for states in reached
         ]
+        # Nothing leads back to the first state.
+        self.first = _outgoing(self.arrows[0])
+        for arrows in self.arrows[1:]:
+            self.later |= _outgoing(arrows)
 
     def _reached(self, state: int) -> set[int]:
         found = {state}
@@ -125,11 +131,6 @@ class Automaton:
                     found.add(following)
                     waiting.append(following)
         return found
-
-    @property
-    def first(self) -> int:
-        """Return the set of first characters."""
-        return _outgoing(self.arrows[0])
 
 
 def _outgoing(arrows: list[tuple[int, int]]) -> int:

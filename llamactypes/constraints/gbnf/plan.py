@@ -58,7 +58,8 @@ class Planner:
         self._apart: set[Node] = set()
         """What is no terminal."""
         self._automata: dict[Node, Automaton] = {}
-        self._clashes: dict[tuple[Node, Node, int], bool] = {}
+        self._clashes: dict[tuple[int, int, int], bool] = {}
+        """By automata, which are kept, and what follows the first."""
 
     def plan(self) -> Plan:
         """Return which nodes are terminals."""
@@ -160,22 +161,24 @@ class Planner:
         if found:
             return found
         follows = _Follows(plan, self._automata, self._nullable)
-        for one in plan.terminals:
+        made = [(node, self._automata[node]) for node in plan.terminals]
+        long = [pair for pair in made if pair[1].later]
+        for one, ours in made:
             following = self._alphabet.alike(follows.after(one))
-            for other in plan.terminals:
-                if other in found or isinstance(other, Chars):
-                    continue
-                if self._may_clash(one, other, following):
-                    found.add(other)
+            found |= {
+                other
+                for other, theirs in long
+                # Most pairs are told apart by their characters alone.
+                if ours.first & theirs.first
+                and theirs.later & following
+                and self._clash(ours, theirs, following)
+            }
             if len(self._clashes) > _MAX_CLASHES:
                 return None
         return found
 
-    def _may_clash(self, one: Node, other: Node, following: int) -> bool:
-        ours, theirs = self._automata[one], self._automata[other]
-        if not following or not ours.first & theirs.first:
-            return False
-        key = (one, other, following)
+    def _clash(self, ours: Automaton, theirs: Automaton, following: int) -> bool:
+        key = (id(ours), id(theirs), following)
         if key not in self._clashes:
             self._clashes[key] = clash(ours, theirs, following)
         return self._clashes[key]
