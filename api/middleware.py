@@ -12,6 +12,7 @@ from typing import Any
 
 import falcon
 
+from api.bulk import Bulk
 from api.context import ServingContext
 from api.cors import CorsPolicy
 from api.errors import ENGINE_FAILED, JSON_TYPE, NotAuthorized
@@ -207,4 +208,5 @@ def install(app: falcon.App[Any, Any], context: ServingContext) -> None:
     cors = Cors(CorsPolicy.of(context.settings))
     for part in (RequestId(), cors, Readiness(context), Key(context), Awake(context)):
         app.add_middleware(part)
+    app.add_middleware(Bulk())
     app.add_middleware(context.traffic)

@@ -162,6 +162,8 @@ def test_sessions_come_and_go_with_flat_memory() -> None:
         for number in range(first, first + n):
             headers = {"X-Conversation-Id": f"c{number}"}
             assert api.post("/completion", body, headers=headers).status_code == 200
+            api.engine.generations.clear()  # the fake remembers everything
+            api.engine.requests.clear()
         eventually(lambda: api.get("/v1/stream/c0").status_code == 404)
         return psutil.Process().memory_info().rss
 
