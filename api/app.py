@@ -8,6 +8,7 @@ import falcon
 
 from api.access_log import log_access
 from api.context import ServingContext
+from api.continuing import continue_unfinished
 from api.errors import install_error_handlers
 from api.middleware import install
 from api.observed_app import ObservedApp
@@ -127,6 +128,7 @@ def create_app(
             app.add_route((settings.api_prefix + path).rstrip("/") or "/", resource)
     if settings.vertex is not None:
         _add_vertex(app, context, settings.vertex)
+    continue_unfinished(app, context)
     return app
 
 

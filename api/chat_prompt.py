@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from api.chat.formats import format_of
+from api.chat.prompt_text import continued, without_ends
+from api.protocol.continuation import Continuation
 from api.protocol.conversation import Conversation
 from llamactypes.chat import (
     CHATML,
@@ -16,13 +19,11 @@ from llamactypes.chat import (
     normalise_messages,
     template_capabilities,
 )
-from llamactypes.chat.templates.guard import GuardedText, guarded
-from llamactypes.chat.templates.special_text import (
-    Piece,
-    Span,
-    SpecialText,
-    SpecialTexts,
-)
+from llamactypes.chat.output.format import ChatFormat
+from llamactypes.chat.templates.guard import guarded
+from llamactypes.chat.templates.repaired import needed_repairs, render_repaired
+from llamactypes.chat.templates.repairs import Repair, Talk
+from llamactypes.chat.templates.special_text import Piece, SpecialText, SpecialTexts
 from llamactypes.errors import TemplateError
 
 if TYPE_CHECKING:
@@ -48,28 +49,68 @@ class ChatPrompt:
     """The same text, in parts that are tokenized one by one; nearly always just one."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Rendering:
+    values: Values
+    """What the client wrote."""
+    render: Render
+    """Makes a prompt of such values."""
+    plain: str
+    """What it makes of these."""
+
+    def continued(self, begun: Continuation, form: ChatFormat) -> _Rendering:
+        values = {**self.values, "thinking": begun.thinking, "content": begun.content}
+
+        def extend(prompt: str, values: Values) -> str:
+            return continued(prompt, begun, form, values["thinking"], values["content"])
+
+        return _Rendering(
+            values,
+            lambda values: extend(self.render(values), values),
+            extend(self.plain, values),
+        )
+
+
 class ChatPrompts:
     """Renders the prompts of one loaded model. Any thread."""
 
-    def __init__(self, engine: Engine, *, jinja: bool, override: str | None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        jinja: bool,
+        override: str | None,
+        variables: Mapping[str, Any] | None = None,
+        parse_special_content: bool = False,
+    ) -> None:
         """Choose the templates.
 
         Args:
             engine: Ready; gives the model's templates and the legacy renderer.
             jinja: Render Jinja templates; else libllama's built-in ones.
-            override: Template text, or the name of a built-in one, from a flag.
+            override: From a flag: the text of a template, the name of one of the
+                model's own, or the name of a built-in one.
+            variables: The template's variables that flags set: these are trusted.
+            parse_special_content: Text in messages that spells a special token is
+                that token.
         """
         info = engine.info
         self._engine = engine
+        self._variables = variables or {}
         self._bos, self._eos = info.bos_token, info.eos_token
-        self._is_legacy = not jinja or _is_builtin_name(override)
+        own = info.chat_templates.get(override or "")
+        self._is_legacy = not jinja or (own is None and _is_builtin_name(override))
+        override = own or override
         self.source = override or info.chat_template or CHATML
         if self.source == _CHATML_NAME:
             self.source = CHATML
+        self._named = {"default": self.source, **info.chat_templates}
         tool_use = None if override else info.chat_templates.get("tool_use")
         self.tool_use_source = tool_use if not self._is_legacy else None
         self._legacy_name = _legacy_template(override, info.chat_template)
-        self._specials = _special_texts(engine.vocab)
+        self._specials = (
+            SpecialTexts(()) if parse_special_content else _special_texts(engine.vocab)
+        )
 
     @property
     def capabilities(self) -> dict[str, bool]:
@@ -85,82 +126,100 @@ class ChatPrompts:
 
         Raises:
             MessageError: The messages are malformed.
-            TemplateError: The template refused the conversation.
+            TemplateError: The template refused the conversation, and there is no
+                template of the name that the request gives.
         """
-        if self._is_legacy:
-            values, render = self._legacy_rendering(conversation)
+        template = self.template_of(conversation)
+        if template is None:
+            rendering = self._legacy_rendering(conversation)
         else:
-            values, render = self._jinja_rendering(conversation)
-        prefill = conversation.prefill or ""
+            rendering = self._jinja_rendering(conversation, template)
+        begun = conversation.continuation
+        if begun is not None:
+            rendering = rendering.continued(begun, format_of(template))
         rendered = guarded(
-            self._specials,
-            {**values, "prefill": prefill},
-            lambda each: render(each) + str(each["prefill"]),
+            self._specials, rendering.values, rendering.render, rendering.plain
         )
-        text, foreign = self._without_ends(rendered, prefill)
-        return ChatPrompt(text, self._specials.pieces(text, foreign))
-
-    def _without_ends(
-        self, rendered: GuardedText, prefill: str
-    ) -> tuple[str, list[Span]]:
-        """Take off what tokenizing adds, so that nothing is there twice."""
-        text, vocab = rendered.text, self._engine.vocab
-        n_head = len(text) - len(prefill)
-        begin, end = 0, n_head
-        if vocab.add_bos and self._bos and text.startswith(self._bos):
-            begin = len(self._bos)
-        if vocab.add_eos and self._eos and text[:n_head].endswith(self._eos):
-            end = max(begin, n_head - len(self._eos))
-        if _overlap(rendered.foreign, (0, begin)):
-            begin = 0
-        if _overlap(rendered.foreign, (end, n_head)):
-            end = n_head
-        n_gone = n_head - end
-        foreign = [
-            (a - begin, b - begin)
-            if a < end
-            else (a - begin - n_gone, b - begin - n_gone)
-            for a, b in rendered.foreign
-        ]
-        return text[begin:end] + text[n_head:], foreign
+        vocab = self._engine.vocab
+        prompt = without_ends(
+            rendered,
+            self._bos if vocab.add_bos else "",
+            self._eos if vocab.add_eos and begun is None else "",
+        )
+        return ChatPrompt(
+            prompt.text, self._specials.pieces(prompt.text, prompt.foreign)
+        )
 
     def template_of(self, conversation: Conversation) -> ChatTemplate | None:
-        """Return the template that renders a conversation; None: a built-in one."""
+        """Return the template that renders a conversation; None: a built-in one.
+
+        Raises:
+            TemplateError: There is none of the name that the request gives.
+        """
+        name = conversation.template_name
         if self._is_legacy:
+            if name is not None:
+                raise _no_such_template(name, ())
             return None
+        if name is not None:
+            if name not in self._named:
+                raise _no_such_template(name, self._named)
+            return _compiled(self._named[name], self._bos, self._eos)
         source = self.tool_use_source if conversation.tools else None
         return _compiled(source or self.source, self._bos, self._eos)
 
-    def _jinja_rendering(self, conversation: Conversation) -> tuple[Values, Render]:
-        template = self.template_of(conversation)
-        assert template is not None
+    def _jinja_rendering(
+        self, conversation: Conversation, template: ChatTemplate
+    ) -> _Rendering:
+        now = datetime.now()
+        trusted, extra = self._shared(conversation.template_kwargs)
+
+        def render(values: Values) -> str:
+            return template.render(
+                values["messages"],
+                tools=values["tools"],
+                documents=values["documents"],
+                add_generation_prompt=conversation.add_generation_prompt,
+                extra={**trusted, **values["extra"]},
+                now=now,
+            )
+
+        rest: Values = {"documents": conversation.documents, "extra": extra}
         messages = normalise_messages(
             conversation.messages, _capabilities(template.source)
         )
         if "<|channel|>" in template.source:
             _restore_developer(messages, conversation.messages)
-        now = datetime.now()
-        values = {
-            "messages": messages,
-            "tools": conversation.tools,
-            "extra": conversation.template_kwargs,
-        }
-        add_prompt = conversation.add_generation_prompt
-        return values, lambda each: template.render(
-            each["messages"],
-            tools=each["tools"],
-            add_generation_prompt=add_prompt,
-            extra=each["extra"],
-            now=now,
+        text, talk = render_repaired(
+            Talk(messages, conversation.tools),
+            lambda talk: render(
+                {**rest, "messages": talk.messages, "tools": talk.tools}
+            ),
+            _needed_repairs(template.source),
+        )
+        return _Rendering(
+            {**rest, "messages": talk.messages, "tools": talk.tools}, render, text
         )
 
-    def _legacy_rendering(self, conversation: Conversation) -> tuple[Values, Render]:
+    def _shared(self, variables: Mapping[str, Any]) -> tuple[Values, Values]:
+        """Return the variables that the server's flags set, and the request's."""
+        trusted = {
+            name: value
+            for name, value in variables.items()
+            if name in self._variables and self._variables[name] == value
+        }
+        return trusted, {k: v for k, v in variables.items() if k not in trusted}
+
+    def _legacy_rendering(self, conversation: Conversation) -> _Rendering:
         messages = normalise_messages(conversation.messages)
         pairs = [(str(each["role"]), str(each["content"])) for each in messages]
-        add_prompt = conversation.add_generation_prompt
-        return {"messages": pairs}, lambda each: self._render_legacy(
-            [(role, content) for role, content in each["messages"]], add_prompt
-        )
+        values: Values = {"messages": pairs}
+
+        def render(values: Values) -> str:
+            turns = [(role, content) for role, content in values["messages"]]
+            return self._render_legacy(turns, conversation.add_generation_prompt)
+
+        return _Rendering(values, render, render(values))
 
     def _render_legacy(
         self, messages: Sequence[tuple[str, str]], add_generation_prompt: bool
@@ -173,8 +232,9 @@ class ChatPrompts:
             return self._engine.render_legacy(_CHATML_NAME, messages, **ends)
 
 
-def _overlap(spans: Sequence[Span], other: Span) -> bool:
-    return any(begin < other[1] and other[0] < end for begin, end in spans)
+def _no_such_template(name: str, known: Iterable[str]) -> TemplateError:
+    names = ", ".join(sorted(known)) or "none that can be chosen by name"
+    return TemplateError(f"there is no chat template '{name[:64]}'; there are: {names}")
 
 
 def _is_builtin_name(template: str | None) -> bool:
@@ -210,6 +270,11 @@ def _special_texts(vocab: Vocabulary) -> SpecialTexts:
 @lru_cache(maxsize=16)
 def _compiled(source: str, bos: str, eos: str) -> ChatTemplate:
     return ChatTemplate(source, bos_token=bos, eos_token=eos)
+
+
+@lru_cache(maxsize=16)
+def _needed_repairs(source: str) -> tuple[Repair, ...]:
+    return needed_repairs(_compiled(source, "", ""))
 
 
 @lru_cache(maxsize=16)

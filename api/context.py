@@ -8,12 +8,14 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from api.chat_prompt import ChatPrompts
+from api.errors import NotAuthorized
 from api.key_limit import KeyLimit
 from api.prompt_vocab import BoundedVocab
 from api.protocol.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
 from api.responses.store import ResponseStore, StoreLimits
 from api.streams.owners import owner_digest
+from api.streams.progress import PromptProgress
 from api.streams.sessions import StreamSessions
 from api.streams.stores.choice import open_streams
 from api.traffic import Traffic
@@ -56,8 +58,12 @@ class ServingContext:
             sse_ping_interval_s=settings.sse_ping_interval_s,
             verbose=settings.verbose,
             special=settings.special,
+            form=settings.form,
         )
-        self.key_limit = KeyLimit(settings.key_concurrency, engine.retry_after_s)
+        self.progress = PromptProgress(engine.slots)
+        self.key_limit = KeyLimit(
+            settings.key_concurrency, engine.retry_after_s, self.progress.watch
+        )
         self.responses = ResponseStore(
             StoreLimits(
                 settings.responses_store,
@@ -79,6 +85,18 @@ class ServingContext:
         were added and the server was started again.
         """
         return None if key_index is None else self._owners[key_index]
+
+    def key_index_of(self, owner: str | None) -> int | None:
+        """Return which API key is the owner's, for a server with keys.
+
+        Raises:
+            NotAuthorized: None is, any more.
+        """
+        if owner is None and not self._owners:
+            return None
+        if owner not in self._owners:
+            raise NotAuthorized
+        return self._owners.index(owner)
 
     @property
     def aliases(self) -> list[str]:
@@ -108,5 +126,7 @@ class ServingContext:
                     self.engine,
                     jinja=self.settings.jinja,
                     override=self.settings.chat_template,
+                    variables=self.settings.chat_template_kwargs,
+                    parse_special_content=self.settings.parse_special_content,
                 )
             return self._prompts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -35,6 +35,10 @@ class TokenCounts:
     n_generated: int = 0
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(slots=True)
 class Exchange:
     """A request and its answer. The worker thread that serves it."""
@@ -56,6 +60,8 @@ class Exchange:
     """Wall clock."""
     ended_ns: int = 0
     generations: list[Generation] = field(default_factory=list)
+    on_submitted: Callable[[], object] = _nothing
+    """Called when all that the request asks for was handed to the engine."""
     _began_at: float = field(default_factory=time.perf_counter)
 
     @staticmethod
@@ -85,6 +91,7 @@ class Exchange:
 
     def watch(self, generations: Sequence[Generation]) -> None:
         """Count the tokens of these, too; ones already known are no more."""
+        self.on_submitted()
         known = {id(generation) for generation in self.generations}
         self.generations += [each for each in generations if id(each) not in known]
 

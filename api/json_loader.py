@@ -15,7 +15,14 @@ from typing import Any
 from api.protocol.fields import json_type
 from api.protocol.invalid import InvalidRequest
 
-__all__ = ("MAX_DEPTH", "dumps", "dumps_bytes", "load_array", "load_object")
+__all__ = (
+    "MAX_DEPTH",
+    "dumps",
+    "dumps_bytes",
+    "dumps_large",
+    "load_array",
+    "load_object",
+)
 
 MAX_DEPTH = 256
 """Deepest nesting of arrays and objects that a body may have."""
@@ -72,6 +79,35 @@ def dumps(value: Any) -> str:
 def dumps_bytes(value: Any) -> bytes:
     """Encode to UTF-8; a lone surrogate becomes ``?``."""
     return dumps(value).encode("utf-8", "replace")
+
+
+def dumps_large(value: Any) -> bytes:
+    """As `dumps_bytes`, but long lists are encoded in pieces.
+
+    PERF: the encoder holds Python's lock to its end: 0.9 s for the tokens of 5 MB of
+    text. Between pieces other threads get it.
+    """
+    if isinstance(value, list):
+        return _dumps_list(value)
+    if not isinstance(value, dict) or not any(map(_is_long, value.values())):
+        return dumps_bytes(value)
+    fields = (dumps_bytes(k) + b":" + dumps_large(v) for k, v in value.items())
+    return b"{" + b",".join(fields) + b"}"
+
+
+def _dumps_list(items: list[Any]) -> bytes:
+    size = _piece(items)
+    pieces = (dumps_bytes(items[i : i + size]) for i in range(0, len(items), size))
+    return b"[" + b",".join(piece[1:-1] for piece in pieces) + b"]"
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > _piece(value)
+
+
+def _piece(items: list[Any]) -> int:
+    """Return how many of `items` are encoded at a time: one may hold thousands."""
+    return 16 if items and isinstance(items[0], dict | list) else 2048
 
 
 def _finite(value: Any) -> Any:

@@ -34,14 +34,21 @@ class KeyLimit:
     their number in `Settings.api_keys` alone.
     """
 
-    def __init__(self, limit: int, retry_after_s: Callable[[int, int], float]) -> None:
+    def __init__(
+        self,
+        limit: int,
+        retry_after_s: Callable[[int, int], float],
+        on_submit: Callable[[Sequence[Live]], object] | None = None,
+    ) -> None:
         """Create the counts.
 
         Args:
             limit: Most generations of one key; 0: no limit.
             retry_after_s: `Engine.retry_after_s`.
+            on_submit: Called with all that were submitted, of any key.
         """
         self._limit = limit
+        self._on_submit = on_submit
         self._retry_after_s = retry_after_s
         self._lock = threading.Lock()
         self._generations: defaultdict[int, WeakSet[Live]] = defaultdict(WeakSet)
@@ -60,6 +67,17 @@ class KeyLimit:
             KeyBusy: It has too many already; some time later it will not.
             InvalidRequest: These alone are more than any key may have.
         """
+        generations = self._submit(key, requests, submit)
+        if self._on_submit is not None:
+            self._on_submit(generations)
+        return generations
+
+    def _submit(
+        self,
+        key: int | None,
+        requests: Sequence[_Request],
+        submit: Callable[[Sequence[_Request]], list[_Live]],
+    ) -> list[_Live]:
         if key is None or not self._limit:
             return submit(requests)
         n = len(requests)

@@ -12,11 +12,13 @@ from typing import Any
 
 import falcon
 
+from api.bulk import Bulk
 from api.context import ServingContext
 from api.cors import CorsPolicy
 from api.errors import ENGINE_FAILED, JSON_TYPE, NotAuthorized
 from api.exchange import exchange_of
 from api.request_id import id_headers, request_name
+from api.streams.resumption import RESUMPTION
 from llamactypes.engine import EngineState
 from llamactypes.errors import EngineFailed, EngineLoading, EngineStopped
 
@@ -94,15 +96,21 @@ class Readiness:
         path = route_path(req, self._context.settings.api_prefix)
         is_health = path in self._health
         if engine.state is EngineState.FAILED:
-            is_probe = is_health or path == _LIVE
-            kind = EngineStopped if is_probe else EngineFailed
-            raise kind(ENGINE_FAILED)
+            self._refuse_failed(req.method, path, is_probe=is_health or path == _LIVE)
+            return
         if path == _LIVE:
             return
         if engine.state in (EngineState.CREATED, EngineState.LOADING):
             raise EngineLoading("Loading model")
         if is_health or (req.method == "POST" and not _ends_work(path)):
             raise EngineStopped("the server is shutting down")
+
+    def _refuse_failed(self, method: str, path: str, *, is_probe: bool) -> None:
+        """Refuse what needs the engine; what it wrote before can still be read."""
+        if is_probe:
+            raise EngineStopped(ENGINE_FAILED)
+        if method == "POST" and not _ends_work(path):
+            raise EngineFailed(ENGINE_FAILED)
 
 
 def _ends_work(path: str) -> bool:
@@ -115,6 +123,7 @@ class Key:
     """Asks for an API key where one is set."""
 
     def __init__(self, context: ServingContext) -> None:
+        self._context = context
         self._keys = [key.encode() for key in context.settings.api_keys]
         self._prefix: str = context.settings.api_prefix
         self._public = (*_PUBLIC, *_vertex_health(context))
@@ -122,6 +131,12 @@ class Key:
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Raise without a valid key; note which one it is."""
         req.context.key_index = None
+        earlier = req.env.get(RESUMPTION)
+        if earlier is not None:
+            # This process goes on for a client that showed its key to another.
+            owner = earlier.written.facts.key.owner
+            req.context.key_index = self._context.key_index_of(owner)
+            return
         if resp.complete or not self._keys:
             return
         if route_path(req, self._prefix) in self._public:
@@ -193,4 +208,5 @@ def install(app: falcon.App[Any, Any], context: ServingContext) -> None:
     cors = Cors(CorsPolicy.of(context.settings))
     for part in (RequestId(), cors, Readiness(context), Key(context), Awake(context)):
         app.add_middleware(part)
+    app.add_middleware(Bulk())
     app.add_middleware(context.traffic)

@@ -62,6 +62,9 @@ _STREAMS = (
     ("bytes_replayed", "Bytes sent to them."),
     ("offsets_lost", "Reads refused because their bytes had been dropped."),
     ("orphaned", "Generations that ended because nobody read them."),
+    ("interrupted", "Streams that an earlier process left unfinished."),
+    ("continued", "Unfinished streams that this process went on with."),
+    ("store_errors", "Failures of files or of Redis; generations went on."),
 )
 _OUTCOMES = ("finished", "cancelled", "failed")
 _HISTOGRAMS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from api.json_loader import dumps
 
-__all__ = ("CONTENT_TYPE", "DONE", "PING", "data_event", "named_event")
+__all__ = ("CONTENT_TYPE", "DONE", "PING", "comment", "data_event", "named_event")
 
 CONTENT_TYPE = "text/event-stream"
 
@@ -30,6 +30,11 @@ _LINE_SEPARATORS = (
 def data_event(value: Any) -> bytes:
     """Return ``data: <json>`` and the blank line that ends the event."""
     return f"data: {_one_line(value)}\n\n".encode("utf-8", "replace")
+
+
+def comment(value: Any) -> bytes:
+    """Return a line that no client takes for an event, see `PING`."""
+    return f": {_one_line(value)}\n".encode("utf-8", "replace")
 
 
 def named_event(name: str, value: Any) -> bytes:

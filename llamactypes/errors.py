@@ -23,6 +23,7 @@ __all__ = (
     "StateError",
     "AdapterError",
     "TemplateError",
+    "TemplateLimit",
     "ConstraintError",
     "ConstraintUnavailable",
     "DecodeError",
@@ -83,6 +84,10 @@ class ContextError(LlamaError):
 
 class TemplateError(LlamaError):
     """The chat template cannot be parsed or refused the conversation."""
+
+
+class TemplateLimit(TemplateError):
+    """The chat template does something forbidden, or passed a limit."""
 
 
 class ConstraintError(LlamaError):

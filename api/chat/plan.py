@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from api.chat.formats import ends_in_thinking, format_of, marker_tokens
 from api.chat.tool_constraint import tool_constraint
+from api.output_constraint import constrained_answer
 from api.protocol.conversation import Conversation
 from api.protocol.options import CompletionOptions
 from api.protocol.prompt import chat_tokens
 from api.protocol.reading import PLAIN, Reading
 from api.protocol.reply import ReplyFacts
 from llamactypes.chat.output.format import ChatFormat
+from llamactypes.constraints.output_form import FormKind, OutputForm
 
 if TYPE_CHECKING:
     from api.context import ServingContext
@@ -63,20 +65,41 @@ def plan_chat(
     prompt = context.prompts.prompt(conversation)
     form = format_of(context.prompts.template_of(conversation))
     prefill = conversation.prefill or ""
-    in_thinking = ends_in_thinking(prompt.text, prefill, form.reasoning)
+    begun = conversation.continuation
+    in_thinking = ends_in_thinking(prompt.text, prefill, form.reasoning) or (
+        begun is not None and begun.in_thinking
+    )
     control_tokens = context.engine.vocab.control_tokens
     constraint = tool_constraint(
-        context.engine, form, conversation.tool_use, in_thinking, schema_path
+        context.engine,
+        form,
+        conversation.tool_use,
+        in_thinking,
+        schema_path,
+        _answer_beside_calls(context, options),
     )
     if constraint is not None:
         options = replace(options, constraint=constraint)
-    preserved = marker_tokens(form, control_tokens)
+    else:
+        options = constrained_answer(context.engine, options, form, in_thinking)
+    preserved = marker_tokens(form, control_tokens) | options.preserved_tokens
     reading = _reading(form, conversation, in_thinking, constraint is not None)
     return ChatPlan(
         chat_tokens(prompt.pieces, context.prompt_vocab),
         reading,
         replace(options, preserved_tokens=preserved),
     )
+
+
+def _answer_beside_calls(
+    context: ServingContext, options: CompletionOptions
+) -> OutputForm | None:
+    """Return the form of what is no call; a grammar of the server's flags is none."""
+    form = options.form
+    is_own = form is not None and form is not context.option_defaults.form
+    if is_own or (form is not None and form.kind is FormKind.SCHEMA):
+        return form
+    return None
 
 
 def prompt_tokens(
@@ -101,7 +124,7 @@ def _reading(
     return Reading(
         form,
         in_thinking,
-        is_continuation=bool(conversation.prefill),
+        is_continuation=conversation.continuation is not None,
         with_tools=use.is_parsed and form.tools is not None,
         streams_arguments=is_constrained,
         schemas=use.schemas,

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from api.protocol.chat_tools import ToolUse
 from api.protocol.invalid import InvalidRequest, NotSupported
+from llamactypes.chat.output.answer_grammar import answer_writer
 from llamactypes.chat.output.format import ChatFormat
 from llamactypes.chat.output.tool_choice import ToolChoice
 from llamactypes.chat.output.tool_grammar import tool_grammar
 from llamactypes.constraints.constraint import CompiledConstraint, Constraint
+from llamactypes.constraints.output_form import FormKind, OutputForm
 from llamactypes.errors import ConstraintError, ConstraintUnavailable
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ def tool_constraint(
     use: ToolUse,
     in_thinking: bool,
     schema_path: str,
+    answer: OutputForm | None = None,
 ) -> CompiledConstraint | None:
     """Return what keeps calls well formed; None: there is nothing to call.
 
@@ -39,22 +42,27 @@ def tool_constraint(
         use: The tools and the choice among them.
         in_thinking: The prompt ends inside the thinking.
         schema_path: Where the client finds the schema of tool number ``{index}``.
+        answer: The form of an answer that is no call.
 
     Raises:
-        InvalidRequest: A tool's parameters cannot be made a grammar of.
+        InvalidRequest: A tool's parameters cannot be made a grammar of, or there is a
+            grammar of the whole answer beside them.
         ConstraintUnavailable: A call is required, and nothing can enforce it.
     """
     if not use.may_call:
         return None
+    if answer is not None and answer.kind is not FormKind.SCHEMA:
+        message = "Cannot use custom grammar constraints with tools."
+        raise InvalidRequest(message, answer.parameter)
     if form.tools is None:
         if use.choice.mode == "required":
             raise NotSupported("tool_choice", "this template has no form for calls")
         return None
-    grammar = _Grammar(engine, form, use, in_thinking, schema_path)
+    grammar = _Grammar(engine, form, use, in_thinking, schema_path, answer)
     try:
         return grammar.compiled(use.tools, use.choice)
     except ConstraintUnavailable:
-        if use.choice.mode == "required":
+        if use.choice.mode == "required" or answer is not None:
             raise
         return None
     except ConstraintError as error:
@@ -71,23 +79,31 @@ class _Grammar:
         use: ToolUse,
         in_thinking: bool,
         schema_path: str,
+        answer: OutputForm | None,
     ) -> None:
         self._engine = engine
         self._form = form
         self._use = use
         self._in_thinking = in_thinking
         self._schema_path = schema_path
+        self._answer = answer
 
     def compiled(self, tools: Sequence[Tool], choice: ToolChoice) -> CompiledConstraint:
         """Return the compiled grammar of calls of `tools`."""
+        vocab = self._engine.vocab
+        answer = None
+        if self._answer is not None:
+            ends = tuple(vocab.eog_tokens)
+            answer = answer_writer(self._answer, vocab.control_tokens, ends)
         text = tool_grammar(
             self._form,
             tools,
             choice,
             is_parallel=self._use.is_parallel,
             in_reasoning=self._in_thinking,
-            control_tokens=self._engine.vocab.control_tokens,
+            control_tokens=vocab.control_tokens,
             schema_path=self._schema_path,
+            answer=answer,
         )
         return self._engine.compile_constraint(Constraint(text, "tools"))
 

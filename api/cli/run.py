@@ -10,6 +10,7 @@ from api.chat_prompt import ChatPrompts
 from api.cli.common import do_action, load_with_bar
 from api.protocol.conversation import Conversation
 from api.protocol.prompt import chat_tokens, with_bos
+from api.protocol.template_variables import read_template_variables
 from api.serving.bootstrap import check_extras, check_model
 from api.serving.console import Console
 from api.serving.log_setup import set_up_logging
@@ -99,8 +100,15 @@ def _chat_pieces(engine: Engine, settings: Settings, prompt: str) -> tuple[Piece
     messages: list[dict[str, object]] = [{"role": "user", "content": prompt}]
     if settings.system_prompt:
         messages.insert(0, {"role": "system", "content": settings.system_prompt})
-    prompts = ChatPrompts(engine, jinja=settings.jinja, override=settings.chat_template)
-    conversation = Conversation(messages, template_kwargs=settings.chat_template_kwargs)
+    prompts = ChatPrompts(
+        engine,
+        jinja=settings.jinja,
+        override=settings.chat_template,
+        variables=settings.chat_template_kwargs,
+        parse_special_content=settings.parse_special_content,
+    )
+    variables = read_template_variables({}, settings.chat_template_kwargs)
+    conversation = Conversation(messages, template_kwargs=variables)
     return prompts.prompt(conversation).pieces
 
 

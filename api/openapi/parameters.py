@@ -18,12 +18,18 @@ from api.openapi.shapes import (
     numbers,
 )
 from api.protocol import options, sampling_fields
+from api.protocol.output_form import FORMAT_TYPES
 
 __all__ = ("GENERATION", "SAMPLING", "STREAM_OPTIONS")
 
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 
 STREAM_OPTIONS: Schema = {"type": "object", "properties": {"include_usage": BOOLEAN}}
+
+_RESPONSE_FORMAT: Schema = {
+    "type": "object",
+    "properties": {"type": {"enum": list(FORMAT_TYPES)}},
+}
 
 SAMPLING: dict[str, Schema] = {
     **numbers(sampling_fields.NUMBERS.values()),
@@ -44,6 +50,12 @@ GENERATION: dict[str, Schema] = {
     "stop": either(STRING, STRINGS),
     "stream_options": STREAM_OPTIONS,
     "response_fields": STRINGS,
+    "response_format": _RESPONSE_FORMAT,
+    "json_schema": ANY,
+    "grammar": STRING,
+    "regex": STRING,
+    "lark": STRING,
+    "preserved_tokens": STRINGS,
     "lora": array(
         {
             "type": "object",

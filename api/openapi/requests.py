@@ -123,6 +123,7 @@ _ANTHROPIC: dict[str, Schema] = {
     "tool_choice": OBJECT,
     "thinking": OBJECT,
     "output_config": OBJECT,
+    "output_format": OBJECT,
     "chat_template_kwargs": OBJECT,
     **_READING,
 }

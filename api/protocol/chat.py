@@ -17,7 +17,7 @@ from api.protocol.reply import (
     total_usage,
 )
 from api.protocol.stream_format import StreamFormat
-from llamactypes.chat.output.pieces import Arguments, CallBegin, Piece, Reasoning
+from llamactypes.chat.output.pieces import Arguments, CallBegin, Content, Piece
 from llamactypes.engine.request import Delta, Result, TokenProbs
 
 __all__ = ("ChatStream", "chat_reply")
@@ -87,11 +87,13 @@ class _Progress:
 
     def take(self, delta: Delta) -> list[Piece]:
         """Return what an increment says."""
-        self.pending += delta.probs
+        if delta.probs:
+            self.pending += delta.probs
         if not delta.text:
             return []
-        self.unsent += self.pending
-        self.pending = []
+        if self.pending:
+            self.unsent += self.pending
+            self.pending = []
         return self.reader.feed(delta.text)
 
 
@@ -114,17 +116,19 @@ class ChatStream(StreamFormat):
         """Return the chunks for one increment."""
         if delta.progress is not None:
             return [self._progress(index, delta)]
-        chunks = self._role_once(index)
-        pieces = self._pieces(index, self._choice(index).take(delta))
-        if pieces and self._facts.options.timings_per_token:
-            pieces[-1]["timings"] = delta.timings.as_dict()
-        return chunks + pieces
+        choice = self._choice(index)
+        chunks = [] if choice.has_role else self._role_once(index)
+        if pieces := choice.take(delta):
+            chunks += self._pieces(index, choice, pieces)
+            if self._facts.options.timings_per_token:
+                chunks[-1]["timings"] = delta.timings.as_dict()
+        return chunks
 
     def finish(self, index: int, result: Result) -> list[dict[str, Any]]:
         """Return the chunks that end a choice, and after the last one the usage."""
         choice = self._choice(index)
         chunks = self._role_once(index)
-        chunks += self._pieces(index, choice.reader.finish())
+        chunks += self._pieces(index, choice, choice.reader.finish())
         self._results[index] = result
         reason = finish_reason(result, has_calls=choice.has_calls)
         final = self._chunk(index, {}, reason)
@@ -164,11 +168,15 @@ class ChatStream(StreamFormat):
             chunks.append(self._chunk(index, {"content": echo}))
         return chunks
 
-    def _pieces(self, index: int, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
-        choice = self._choice(index)
-        chunks = [self._chunk(index, _delta_of(piece)) for piece in pieces]
-        choice.has_calls |= any(isinstance(piece, CallBegin) for piece in pieces)
-        if chunks:
+    def _pieces(
+        self, index: int, choice: _Progress, pieces: Sequence[Piece]
+    ) -> list[dict[str, Any]]:
+        chunks = []
+        for piece in pieces:
+            if type(piece) is CallBegin:
+                choice.has_calls = True
+            chunks.append(self._chunk(index, _delta_of(piece)))
+        if choice.unsent and chunks:
             self._add_logprobs(chunks[-1], choice)
         return chunks
 
@@ -197,6 +205,8 @@ class ChatStream(StreamFormat):
 
 def _delta_of(piece: Piece) -> dict[str, Any]:
     """Return what a piece adds to the message."""
+    if type(piece) is Content:  # PERF: nearly always
+        return {"content": piece.text}
     if isinstance(piece, CallBegin):
         function = {"name": piece.name, "arguments": ""}
         head = {"index": piece.call, "id": piece.id, "type": "function"}
@@ -204,6 +214,4 @@ def _delta_of(piece: Piece) -> dict[str, Any]:
     if isinstance(piece, Arguments):
         function = {"arguments": piece.text}
         return {"tool_calls": [{"index": piece.call, "function": function}]}
-    if isinstance(piece, Reasoning):
-        return {"reasoning_content": piece.text}
-    return {"content": piece.text}
+    return {"reasoning_content": piece.text}

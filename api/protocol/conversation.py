@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from api.protocol.chat_tools import ToolUse, read_tool_use
-from api.protocol.fields import Body, boolean, json_type, text, whole_number
+from api.protocol.continuation import Continuation, read_continuation
+from api.protocol.fields import Body, boolean, text, whole_number
 from api.protocol.invalid import InvalidRequest, NotSupported
+from api.protocol.template_variables import (
+    read_documents,
+    read_template_name,
+    read_template_variables,
+)
 
 __all__ = (
     "REASONING_FORMATS",
@@ -51,14 +57,23 @@ class Conversation:
     """As in the request, without the one to continue."""
     tool_use: ToolUse = field(default_factory=ToolUse)
     add_generation_prompt: bool = True
-    prefill: str | None = None
-    """Text the assistant's answer must begin with; None: a new answer."""
+    continuation: Continuation | None = None
+    """What the assistant's answer must begin with; None: a new answer."""
+    documents: list[Message] | None = None
+    """What the answer may draw on, for templates that know such."""
+    template_name: str | None = None
+    """Of the model's own templates; None: the default, or ``tool_use`` with tools."""
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     """Variables of the template."""
     reasoning_format: str = "auto"
     """One of `REASONING_FORMATS`."""
     skip_parsing: bool = False
     """The answer is content, whatever it says."""
+
+    @property
+    def prefill(self) -> str | None:
+        """Content the answer begins with; None: a new answer."""
+        return None if self.continuation is None else self.continuation.content
 
     @property
     def tools(self) -> list[Message] | None:
@@ -84,23 +99,20 @@ def read_conversation(
     reasoning_format = _reasoning_format(body, defaults)
     messages = _messages(body, may_be_empty)
     add_generation_prompt = boolean(body, "add_generation_prompt", True)
-    prefill = None
-    if messages and _continues(body, messages, defaults):
-        if add_generation_prompt and body.get("continue_final_message"):
-            raise InvalidRequest(
-                "Cannot set both add_generation_prompt and continue_final_message to "
-                "true.",
-                "continue_final_message",
-            )
-        *messages, last = messages
-        prefill = _prefill_text(last, len(messages))
+    continuation = read_continuation(
+        body, messages, by_default=defaults.prefill_assistant
+    )
+    if continuation is not None:
+        messages = messages[:-1]
         add_generation_prompt = True
     return Conversation(
         messages=messages,
         tool_use=tool_use,
         add_generation_prompt=add_generation_prompt,
-        prefill=prefill,
-        template_kwargs=_template_kwargs(body, defaults.template_kwargs),
+        continuation=continuation,
+        documents=_documents(body, defaults),
+        template_name=read_template_name(body),
+        template_kwargs=read_template_variables(body, defaults.template_kwargs),
         reasoning_format=reasoning_format,
         skip_parsing=defaults.skip_parsing,
     )
@@ -152,60 +164,6 @@ def _messages(body: Body, may_be_empty: bool) -> list[Message]:
     return messages
 
 
-def _continues(body: Body, messages: list[Message], defaults: ChatDefaults) -> bool:
-    wanted = body.get("continue_final_message")
-    if wanted not in (None, False, True, "content", "reasoning_content"):
-        raise InvalidRequest.field(
-            "continue_final_message", 'Value must be a boolean or "content"'
-        )
-    if wanted == "reasoning_content":
-        raise NotSupported("continue_final_message", "only of content")
-    is_assistant = messages[-1].get("role") == "assistant"
-    if wanted and not is_assistant:
-        raise InvalidRequest(
-            "continue_final_message needs a last message of role 'assistant'",
-            "continue_final_message",
-        )
-    if wanted or not (is_assistant and defaults.prefill_assistant):
-        return bool(wanted)
-    if len(messages) > 1 and messages[-2].get("role") == "assistant":
-        raise InvalidRequest(
-            "Cannot have 2 or more assistant messages at the end of the list.",
-            "messages",
-        )
-    return True
-
-
-def _prefill_text(last: Message, index: int) -> str:
-    if last.get("tool_calls"):
-        raise InvalidRequest(
-            "Cannot continue an assistant message that contains tool calls.",
-            "messages",
-        )
-    where = f"messages[{index}].content"
-    content = last.get("content")
-    if isinstance(content, str):
-        return content
-    if content is None and "content" not in last:
-        raise InvalidRequest(
-            "Assistant message must contain either 'content' or 'tool_calls'!", where
-        )
-    if content is None:
-        return ""
-    if not isinstance(content, list):
-        raise InvalidRequest("Expected 'content' to be a string or an array", where)
-    return "\n\n".join(_part_text(part, where) for part in content)
-
-
-def _part_text(part: object, where: str) -> str:
-    if not isinstance(part, dict) or part.get("type") != "text":
-        raise InvalidRequest("unsupported content[].type", where)
-    value = part.get("text")
-    if not isinstance(value, str):
-        raise InvalidRequest("Expected content[].text to be a string", where)
-    return value
-
-
 # -- what shapes prompt and reply ---------------------------------------------------
 
 
@@ -218,6 +176,13 @@ def _check_jinja(tool_use: ToolUse, defaults: ChatDefaults) -> None:
         raise InvalidRequest("tool_choice param requires --jinja flag", "tool_choice")
 
 
+def _documents(body: Body, defaults: ChatDefaults) -> list[Message] | None:
+    documents = read_documents(body)
+    if documents and not defaults.jinja:
+        raise InvalidRequest("documents param requires --jinja flag", "documents")
+    return documents
+
+
 def _reasoning_format(body: Body, defaults: ChatDefaults) -> str:
     value = text(body, "reasoning_format", defaults.reasoning_format)
     if value not in REASONING_FORMATS:
@@ -226,26 +191,3 @@ def _reasoning_format(body: Body, defaults: ChatDefaults) -> str:
             f"Value must be one of {', '.join(REASONING_FORMATS)}",
         )
     return value
-
-
-def _template_kwargs(body: Body, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    given = body.get("chat_template_kwargs")
-    if given is not None and not isinstance(given, dict):
-        raise InvalidRequest.field(
-            "chat_template_kwargs",
-            f"Value must be an object, but got {json_type(given)}",
-        )
-    kwargs = {"enable_thinking": True, **defaults, **(given or {})}
-    if not isinstance(kwargs["enable_thinking"], bool):
-        kind = json_type(kwargs["enable_thinking"])
-        raise InvalidRequest(
-            f'invalid type for "enable_thinking" (expected boolean, got {kind})',
-            "chat_template_kwargs",
-        )
-    effort = text(body, "reasoning_effort")
-    if effort == "none":
-        kwargs["enable_thinking"] = False
-        kwargs.pop("reasoning_effort", None)
-    elif effort:
-        kwargs["reasoning_effort"] = effort
-    return kwargs

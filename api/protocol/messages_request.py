@@ -9,8 +9,14 @@ from api.protocol.conversation import ChatDefaults, Conversation, read_conversat
 from api.protocol.fields import Body, Integer, json_type, text
 from api.protocol.invalid import InvalidRequest, NotSupported
 from api.protocol.messages_blocks import chat_messages, required, wrong_type
+from api.protocol.output_form import one_form, read_flat_format
+from llamactypes.constraints.output_form import OutputForm
 
-__all__ = ("read_message_conversation", "read_message_options")
+__all__ = (
+    "read_message_conversation",
+    "read_message_form",
+    "read_message_options",
+)
 
 _MAX_TOKENS = Integer(("max_tokens",), 0)
 _ONE_ANSWER = Integer(("n_cmpl", "n"), 1, 1)
@@ -18,7 +24,6 @@ _MAX_STOPS = 1024
 _CHOICES = {"auto": "auto", "any": "required", "tool": "required", "none": "none"}
 """Anthropic's words for ``tool_choice``, and chat's."""
 _THINKING = {"enabled": True, "adaptive": True, "disabled": False}
-_CONSTRAINT = "this server has no constrained sampling"
 
 # Other names of max_tokens, and what replies of this protocol have no place for.
 _LEFT_OUT = (
@@ -36,6 +41,7 @@ def read_message_conversation(body: Body, defaults: ChatDefaults) -> Conversatio
     """
     text(body, "model")
     _refuse_unsupported(body)
+    read_message_form(body)
     messages = chat_messages(body)
     _check_history(messages, defaults)
     tools = _tools(body.get("tools"))
@@ -74,6 +80,20 @@ def read_message_options(body: Body) -> dict[str, Any]:
     return options
 
 
+def read_message_form(body: Body) -> OutputForm | None:
+    """Return the form of the answer: ``output_config.format``, once ``output_format``.
+
+    Raises:
+        InvalidRequest: It is malformed, or there are two.
+    """
+    config = body.get("output_config")
+    inner = config.get("format") if isinstance(config, dict) else None
+    return one_form(
+        read_flat_format(inner, "output_config.format"),
+        read_flat_format(body.get("output_format"), "output_format"),
+    )
+
+
 def _stop_sequences(value: Any) -> list[str] | None:
     if value is None:
         return None
@@ -98,15 +118,6 @@ def _check_history(messages: list[dict[str, Any]], defaults: ChatDefaults) -> No
         raise InvalidRequest(
             "messages: tool_use blocks are shown by the model's Jinja template, which "
             "--no-jinja switched off",
-            "messages",
-        )
-    last = messages[-1] if messages else {}
-    is_continued = last.get("role") == "assistant" and defaults.prefill_assistant
-    if is_continued and last.get("reasoning_content"):
-        raise InvalidRequest(
-            "messages: a last message of the assistant is continued, and cannot be "
-            "when it has thinking blocks; leave them out, or end with a message of "
-            "the user",
             "messages",
         )
 
@@ -211,14 +222,10 @@ def _effort(config: Any) -> Any:
         return None
     if not isinstance(config, dict):
         raise wrong_type("output_config", "an object", config)
-    if config.get("format") is not None:
-        raise NotSupported("output_config.format", _CONSTRAINT)
     return text(config, "effort")
 
 
 def _refuse_unsupported(body: Body) -> None:
-    if body.get("output_format") is not None:
-        raise NotSupported("output_format", _CONSTRAINT)
     if body.get("mcp_servers"):
         raise NotSupported("mcp_servers", "this server calls no tools itself")
     if body.get("container") is not None:

@@ -46,9 +46,10 @@ def verbose_result(facts: ReplyFacts, choice: Choice) -> dict[str, Any]:
         "model": facts.model,
         "tokens_predicted": result.n_decoded,
         "tokens_evaluated": result.n_prompt,
-        "generation_settings": generation_settings(
-            options, result.seed, facts.eog_tokens
-        ),
+        "generation_settings": {
+            **generation_settings(options, result.seed, facts.eog_tokens),
+            **facts.reading.shown,
+        },
         "prompt": facts.prompt_text(choice.index),
         "has_new_line": result.has_new_line,
         "truncated": result.truncated,

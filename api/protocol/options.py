@@ -12,8 +12,10 @@ from typing import Any
 from api.protocol.fields import Body, Integer, boolean, json_type, strings
 from api.protocol.invalid import InvalidRequest, NotSupported
 from api.protocol.lora import read_lora
+from api.protocol.output_form import one_form, read_output_form
 from api.protocol.sampling_fields import Tokenizer, read_sampling
 from llamactypes.constraints.constraint import CompiledConstraint
+from llamactypes.constraints.output_form import OutputForm
 from llamactypes.engine.request import GenerationRequest
 from llamactypes.sampling_params import RANDOM_SEED, SamplingParams
 
@@ -23,7 +25,6 @@ __all__ = (
     "INTEGERS",
     "OptionDefaults",
     "read_options",
-    "refuse_unsupported",
 )
 
 _INT64_MAX = 2**63 - 1
@@ -73,6 +74,7 @@ class OptionDefaults:
     sse_ping_interval_s: int = 30
     verbose: bool = False
     special: bool = False
+    form: OutputForm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,8 @@ class CompletionOptions:
     """(adapter, scale); None: the server's."""
     prompt_logprobs: bool = False
     """Logprobs of the prompts, too: with the first choice of each."""
+    form: OutputForm | None = None
+    """The form of every choice, as it was asked for."""
     constraint: CompiledConstraint | None = None
     """What every choice must match."""
     preserved_tokens: frozenset[int] = frozenset()
@@ -186,7 +190,11 @@ def _with_seed(sampling: SamplingParams, choice: int) -> SamplingParams:
 
 
 def read_options(
-    body: Body, defaults: OptionDefaults, vocab: Tokenizer, n_slots: int
+    body: Body,
+    defaults: OptionDefaults,
+    vocab: Tokenizer,
+    n_slots: int,
+    form: OutputForm | None = None,
 ) -> CompletionOptions:
     """Read every parameter of a completion request.
 
@@ -195,12 +203,13 @@ def read_options(
         defaults: The server's flags.
         vocab: For logit biases given as text.
         n_slots: Most choices of one prompt.
+        form: Of the answer, where the protocol has a field of its own for it.
 
     Raises:
         InvalidRequest: A field has the wrong type, is out of a hard range, or asks for
             something this server cannot honour.
     """
-    refuse_unsupported(body)
+    _refuse_reasoning(body)
     n_choices = Integer(_N_CHOICES, 1, n_slots)
     n_predict = _MAX_TOKENS.read(body, -1)
     return CompletionOptions(
@@ -219,6 +228,8 @@ def read_options(
         response_fields=strings(body, "response_fields") or (),
         special=defaults.special,
         lora=read_lora(body.get("lora")),
+        form=one_form(form, read_output_form(body)) or defaults.form,
+        preserved_tokens=_preserved_tokens(body, vocab),
         **_switches(body, defaults),
     )
 
@@ -255,44 +266,13 @@ def _stop(body: Body, default: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for word in words if word) or default
 
 
+def _preserved_tokens(body: Body, vocab: Tokenizer) -> frozenset[int]:
+    """Return the tokens whose text is shown; a text of several tokens always is."""
+    found = (vocab.tokenize(text) for text in strings(body, "preserved_tokens") or ())
+    return frozenset(tokens[0] for tokens in found if len(tokens) == 1)
+
+
 # -- what is refused by name ---------------------------------------------------------
-
-_CONSTRAINT = "this server has no constrained sampling"
-
-
-def refuse_unsupported(body: Body) -> None:
-    """Raise for a parameter that would change the output and cannot be honoured."""
-    _refuse_constraints(body)
-    _refuse_reasoning(body)
-
-
-def _refuse_constraints(body: Body) -> None:
-    for name in ("grammar", "json_schema", "grammar_triggers", "preserved_tokens"):
-        value = body.get(name)
-        # An empty schema means "any object": it is a constraint, too.
-        if value not in (None, "", []):
-            raise NotSupported(name, _CONSTRAINT)
-    if boolean(body, "grammar_lazy", False):
-        raise NotSupported("grammar_lazy", _CONSTRAINT)
-    _refuse_response_format(body.get("response_format"))
-
-
-def _refuse_response_format(value: Any) -> None:
-    if value is None:
-        return
-    if not isinstance(value, dict):
-        raise InvalidRequest.field(
-            "response_format", f"Value must be an object, but got {json_type(value)}"
-        )
-    kind = value.get("type")
-    if kind in ("json_object", "json_schema"):
-        raise NotSupported("response_format", f"type {kind!r}; {_CONSTRAINT}")
-    if kind not in (None, "text"):
-        raise InvalidRequest(
-            'response_format type must be one of "text" or "json_object", '
-            f"but got: {str(kind)[:64]}",
-            "response_format",
-        )
 
 
 def _refuse_reasoning(body: Body) -> None:

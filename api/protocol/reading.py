@@ -57,6 +57,17 @@ class Reading:
         has_tools = self.with_tools and form.tools is not None
         return form.reasoning is None and form.content is None and not has_tools
 
+    @property
+    def shown(self) -> dict[str, str]:
+        """What ``generation_settings`` says of it, under llama-server's names."""
+        if self.is_plain:
+            return {}
+        thinking = "deepseek-legacy" if self.keeps_thinking else "deepseek"
+        return {
+            "chat_format": self.format.name,
+            "reasoning_format": thinking if self.format.reasoning else "none",
+        }
+
     def reader(self, id_prefix: str = "") -> PieceReader:
         """Return what reads one choice; `id_prefix`: of the ids it makes."""
         return PieceReader(self, id_prefix)

@@ -21,7 +21,7 @@ from api.protocol.reading import PLAIN, PieceReader
 from api.protocol.reply import ReplyFacts
 from api.protocol.responses_items import Item
 from api.protocol.responses_output import CALL_ID, Event, ResponseOutput
-from llamactypes.chat.output.pieces import Piece
+from llamactypes.chat.output.pieces import Piece, Reasoning
 from llamactypes.engine.request import Delta, FinishReason, Result, TokenProbs
 
 __all__ = ("ENDED", "Event", "ResponseWriter")
@@ -58,6 +58,8 @@ class ResponseWriter:
         self._reader: PieceReader | None = facts.reading.reader(CALL_ID)
         self._held: list[TokenProbs] = []
         self._n_thinking = 0
+        self._n_unsaid = 0
+        """Tokens since the last piece."""
         self._n_events = 0
         self._has_begun = False
         self._usage: dict[str, Any] | None = None
@@ -134,8 +136,9 @@ class ResponseWriter:
         self._held += delta.probs
         if not delta.text or self._reader is None:
             return events
-        added = self._add(self._reader.feed(delta.text))
-        self._n_thinking += len(delta.tokens) * self._output.is_thinking
+        pieces = self._reader.feed(delta.text)
+        self._count_thinking(len(delta.tokens), pieces)
+        added = self._add(pieces)
         if added and self._facts.options.timings_per_token:
             added[-1]["timings"] = delta.timings.as_dict()
         return [*events, *added]
@@ -168,6 +171,14 @@ class ResponseWriter:
         if not pieces:
             return []
         return self._numbered(self._output.add(pieces, self._logprobs()))
+
+    def _count_thinking(self, n_tokens: int, pieces: Sequence[Piece]) -> None:
+        """Count tokens as thinking when more of it comes with them, or after them."""
+        self._n_unsaid += n_tokens
+        if any(isinstance(piece, Reasoning) for piece in pieces):
+            self._n_thinking += self._n_unsaid
+        if pieces:
+            self._n_unsaid = 0
 
     def _flush(self) -> list[Event]:
         """Take in what the reader held back: no more text comes."""

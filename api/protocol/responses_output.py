@@ -177,11 +177,6 @@ class ResponseOutput:
         """Whether there is no item."""
         return self._open is None and not self._closed
 
-    @property
-    def is_thinking(self) -> bool:
-        """Whether the thinking goes on."""
-        return isinstance(self._open, _Thinking)
-
     def items(self) -> list[Item]:
         """Return the items made so far."""
         growing = [] if self._open is None else [self._open.item("in_progress")]
@@ -219,7 +214,7 @@ class ResponseOutput:
     def _opening_for(self, piece: Piece) -> list[Event]:
         if isinstance(piece, Content) and not isinstance(self._open, _Message):
             return self.add_message()
-        if isinstance(piece, Reasoning) and not self.is_thinking:
+        if isinstance(piece, Reasoning) and not isinstance(self._open, _Thinking):
             return self._begin(_Thinking(self._n_items))
         return []
 

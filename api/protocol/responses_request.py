@@ -8,8 +8,10 @@ from typing import Any
 from api.protocol.conversation import without_reading
 from api.protocol.fields import Body, Integer, boolean, json_type, strings, text
 from api.protocol.invalid import InvalidRequest, NotSupported
+from api.protocol.output_form import read_flat_format
 from api.protocol.responses_items import FindItem, Item, read_input
 from api.protocol.responses_tools import read_tools
+from llamactypes.constraints.output_form import OutputForm
 
 __all__ = ("ResponsesRequest", "read_responses_request")
 
@@ -69,6 +71,8 @@ class ResponsesRequest:
     """Fields of a chat request, without its messages."""
     options: dict[str, Any]
     """Fields for `read_options`."""
+    form: OutputForm | None = None
+    """Of the answer, as ``text.format`` has it."""
     shown: dict[str, Any] = field(default_factory=dict)
     """Fields that the response object repeats."""
 
@@ -88,7 +92,6 @@ def read_responses_request(
             cannot do.
     """
     _refuse_elsewhere(body)
-    _check_text(body)
     is_stored, is_background = _storage(body)
     tools, shown_tools = read_tools(body, skip=skip_tools)
     n_output = None
@@ -108,7 +111,9 @@ def read_responses_request(
         n_top=n_top,
         chat=_chat_fields(body, tools, effort),
         options=_option_fields(body, n_output, n_top),
+        form=_form(body),
         shown={
+            **_shown_text(body),
             "instructions": instructions,
             "max_output_tokens": n_output,
             "metadata": _metadata(body),
@@ -132,23 +137,14 @@ def _refuse_elsewhere(body: Body) -> None:
             raise NotSupported(name, "a response has one answer; send several requests")
 
 
-def _check_text(body: Body) -> None:
-    value = _object(body, "text")
-    if value is None:
-        return
-    form = _object(value, "format", "text.")
-    kind = "text" if form is None else form.get("type")
-    if kind in ("json_object", "json_schema"):
-        raise NotSupported(
-            "text.format",
-            f"type {kind!r}; output is not constrained by a grammar yet, and text that "
-            "only may be JSON would be a false promise",
-        )
-    if kind != "text":
-        raise InvalidRequest(
-            "text.format.type must be one of 'text', 'json_object' or 'json_schema'",
-            "text.format.type",
-        )
+def _form(body: Body) -> OutputForm | None:
+    value = _object(body, "text") or {}
+    return read_flat_format(value.get("format"), "text.format")
+
+
+def _shown_text(body: Body) -> dict[str, Any]:
+    """Return ``text`` as it was sent; plain text's is the response's own."""
+    return {} if _form(body) is None else {"text": body["text"]}
 
 
 def _storage(body: Body) -> tuple[bool, bool]:

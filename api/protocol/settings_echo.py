@@ -63,7 +63,7 @@ def generation_settings(
             {"bias": value if math.isfinite(value) else None, "token": token}
             for token, value in bias
         ],
-        "grammar": "",
+        "grammar": "" if options.form is None else options.form.shown,
         "grammar_lazy": False,
         "grammar_triggers": [],
         "preserved_tokens": [],

@@ -11,7 +11,7 @@ from api import sse
 from api.body import read_json
 from api.context import ServingContext
 from api.errors import JSON_TYPE
-from api.json_loader import dumps_bytes
+from api.json_loader import dumps_large
 
 __all__ = ("Resource", "send_events", "send_json")
 
@@ -19,7 +19,7 @@ __all__ = ("Resource", "send_events", "send_json")
 def send_json(resp: falcon.Response, value: Any) -> None:
     """Answer with JSON of a known length, so that the connection stays alive."""
     resp.content_type = JSON_TYPE
-    resp.data = dumps_bytes(value)
+    resp.data = dumps_large(value)
 
 
 def send_events(resp: falcon.Response, body: Iterable[bytes]) -> None:

@@ -11,6 +11,7 @@ import falcon
 
 from api.errors import describe
 from api.json_loader import dumps_bytes
+from api.output_constraint import constrained
 from api.protocol.echo import Echo
 from api.protocol.invalid import InvalidRequest
 from api.protocol.options import read_options
@@ -18,11 +19,18 @@ from api.protocol.prompt import detokenize
 from api.protocol.reply import Choice, ReplyFacts, unique_id
 from api.protocol.stream_format import StreamFormat
 from api.resources.base import Resource, send_events, send_json
-from api.resources.resumable import answer_from, attaching, resumable
+from api.resources.resumable import (
+    answer_from,
+    attaching,
+    identified,
+    resumable,
+    submitted,
+)
 from api.streams.client import Client
 from api.streams.event_stream import EventStream
 from api.streams.reader import Reader, collect, wait_started
 from api.streams.session import Production
+from llamactypes.constraints.output_form import OutputForm
 from llamactypes.engine import Generation
 
 __all__ = ("Generating", "Shape")
@@ -49,15 +57,17 @@ class Generating(Resource):
         echoes: Sequence[Echo] = (),
         n_top_shown: int | None = None,
         id_prefix: str = "chatcmpl-",
+        form: OutputForm | None = None,
     ) -> ReplyFacts:
         context = self._context
         info, vocab = context.engine.info, context.engine.vocab
+        defaults = context.option_defaults
         return ReplyFacts(
             id=unique_id(id_prefix),
             created=int(time.time()),
             model=context.model_id,
             fingerprint=info.library,
-            options=read_options(body, context.option_defaults, vocab, info.n_slots),
+            options=read_options(body, defaults, vocab, info.n_slots, form),
             prompts=prompts,
             eog_tokens=vocab.eog_tokens,
             n_top_shown=n_top_shown,
@@ -83,13 +93,14 @@ class Generating(Resource):
         shape: Shape,
         client: Client,
     ) -> None:
-        requests = facts.options.requests(list(facts.prompts))
+        options = constrained(self._context.engine, facts.options)
+        facts = replace(facts, options=options)
+        requests = options.requests(list(facts.prompts))
         _check_count(len(requests), self._context.engine.request_limit)
-        is_stream = facts.options.stream
+        is_stream = options.stream
         with resumable(self._context, req, resp, is_stream=is_stream) as session:
-            generations = self._context.key_limit.submit(
-                req.context.key_index, requests, self._context.engine.submit_many
-            )
+            facts = identified(req, session, facts)
+            generations = submitted(self._context, req, session, requests)
             try:
                 # While the engine works, and while it surely has its vocabulary: a
                 # reply may be written after the engine was stopped.

@@ -6,15 +6,19 @@ from typing import Any
 
 import falcon
 
-from api.protocol.invalid import InvalidRequest, NotSupported
+from api.protocol.invalid import InvalidRequest
 from api.protocol.responses_items import Item
-from api.resources.base import Resource, send_json
+from api.resources.base import Resource, send_events, send_json
+from api.responses.run import ResponseRun
 from api.responses.store import StoredResponse
+from api.responses.stream import ResponseStream
+from api.streams.client import Client
 
 __all__ = ("CancelResponse", "KeptResponse", "ResponseInputItems")
 
 _MOST_ITEMS = 100
 _USUAL_ITEMS = 20
+_LONGEST_NUMBER = 18
 
 
 class _Kept(Resource):
@@ -37,15 +41,36 @@ class KeptResponse(_Kept):
     def on_get(
         self, req: falcon.Request, resp: falcon.Response, response_id: str
     ) -> None:
-        """Show a response as it is now."""
-        stored = self._find(req, response_id)
-        if (req.get_param("stream") or "").lower() in ("true", "1"):
-            raise NotSupported(
-                "stream", "a response is not streamed again; poll without it"
-            )
-        send_json(resp, stored.run.response())
+        """Show a response as it is now, or its events after one of them."""
+        run = self._find(req, response_id).run
+        if req.get_param_as_bool("stream", default=False):
+            self._send_events(req, resp, run)
+        else:
+            send_json(resp, run.response())
 
-    on_head = on_get
+    def on_head(
+        self, req: falcon.Request, resp: falcon.Response, response_id: str
+    ) -> None:
+        """Tell whether there is such a response."""
+        send_json(resp, self._find(req, response_id).run.response())
+
+    def _send_events(
+        self, req: falcon.Request, resp: falcon.Response, run: ResponseRun
+    ) -> None:
+        if not run.keeps_events:
+            raise InvalidRequest(
+                "The events of this response were not kept: only those of responses "
+                "made with background=true, or with an X-Conversation-Id, can be "
+                "streamed again. Fetch it without stream.",
+                "stream",
+            )
+        start = _starting_after(req) + 1
+        streams = self._context.streams
+        streams.follow()
+        interval_s = self._context.settings.sse_ping_interval_s
+        client = Client(req.env)
+        body = ResponseStream(run, client, interval_s, start, streams.unfollow)
+        send_events(resp, body)
 
     def on_delete(
         self, req: falcon.Request, resp: falcon.Response, response_id: str
@@ -93,6 +118,18 @@ def _choice(req: falcon.Request, name: str, words: tuple[str, ...]) -> str:
     if value not in words:
         raise InvalidRequest.field(name, f"Value must be one of {', '.join(words)}")
     return value
+
+
+def _starting_after(req: falcon.Request) -> int:
+    """Return the number of the last event that the client has; -1: it has none."""
+    text = req.get_param("starting_after")
+    if text is None:
+        return -1
+    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER):
+        raise InvalidRequest.field(
+            "starting_after", "Value must be the sequence_number of an event"
+        )
+    return int(text)
 
 
 def _limit(req: falcon.Request) -> int:

@@ -13,6 +13,7 @@ from api.errors import MessagesOverloaded
 from api.protocol.messages_reply import MessageStream, message_reply
 from api.protocol.messages_request import (
     read_message_conversation,
+    read_message_form,
     read_message_options,
 )
 from api.resources.base import Resource, send_json
@@ -33,7 +34,12 @@ class Messages(Generating):
     def _answer(self, req: falcon.Request, resp: falcon.Response) -> None:
         body = self._read_json(req)
         # Parameters first: they are cheap to refuse, a template is not cheap to render.
-        facts = self._facts(read_message_options(body), (), id_prefix="msg_")
+        facts = self._facts(
+            read_message_options(body),
+            (),
+            id_prefix="msg_",
+            form=read_message_form(body),
+        )
         conversation = read_message_conversation(body, self._context.chat_defaults)
         plan = plan_chat(
             self._context,

@@ -17,13 +17,20 @@ from api.protocol.responses_request import ResponsesRequest, read_responses_requ
 from api.resources.base import send_events, send_json
 from api.resources.generating import Generating
 from api.resources.responses_prompt import conversation_of, responses_errors
-from api.resources.resumable import answer_from, attaching, has_claim, resumable
+from api.resources.resumable import (
+    answer_from,
+    attaching,
+    has_claim,
+    identified,
+    resumable,
+    submitted,
+)
 from api.responses.run import Events, ResponseRun
 from api.responses.store import StoredResponse, Turn
 from api.responses.stream import ResponseStream, error_event
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.reader import wait_started
-from api.streams.session import Production
+from api.streams.session import Production, Session
 from llamactypes.engine import Generation
 
 __all__ = ("CountResponseTokens", "CreateResponse")
@@ -80,7 +87,11 @@ class CreateResponse(_Asking):
         # Parameters first: they are cheap to refuse, a template is not cheap to render.
         request, turn = self._read_request(body, owner)
         facts = self._facts(
-            request.options, (), n_top_shown=request.n_top, id_prefix="resp_"
+            request.options,
+            (),
+            n_top_shown=request.n_top,
+            id_prefix="resp_",
+            form=request.form,
         )
         is_kept = self._may_keep(request, turn)
         conversation = conversation_of(self._context, request, turn.context())
@@ -97,12 +108,14 @@ class CreateResponse(_Asking):
         with resumable(
             self._context, req if is_resumable else None, resp, is_stream=is_stream
         ) as session:
-            generation = self._submit(owner, facts)
+            facts = identified(req, session, facts)
+            requests = facts.options.requests(list(facts.prompts))
+            (generation,) = submitted(self._context, req, session, requests)
             client.watch([generation])
             try:
                 if session is None and is_stream and not request.is_background:
                     wait_started([generation], client)
-                run = self._run(generation, request, facts, is_kept)
+                run = self._run(generation, request, facts, is_kept, session)
                 stored = StoredResponse(owner, run, turn, request.is_background)
                 if request.is_background:
                     self._let_run(stored)
@@ -135,6 +148,8 @@ class CreateResponse(_Asking):
             return _body(stored.run, facts, client)
 
         def whole(client: Client) -> Iterable[bytes]:
+            if stored.is_background:
+                return (dumps_bytes(stored.run.response()),)
             return (dumps_bytes(self._whole(stored, client, is_kept)),)
 
         cancel = stored.run.cancel
@@ -157,18 +172,13 @@ class CreateResponse(_Asking):
             )
         return is_kept
 
-    def _submit(self, owner: int | None, facts: ReplyFacts) -> Generation:
-        requests = facts.options.requests(list(facts.prompts))
-        engine, key_limit = self._context.engine, self._context.key_limit
-        (generation,) = key_limit.submit(owner, requests, engine.submit_many)
-        return generation
-
     def _run(
         self,
         generation: Generation,
         request: ResponsesRequest,
         facts: ReplyFacts,
         is_kept: bool,
+        session: Session | None,
     ) -> ResponseRun:
         shown = {
             **request.shown,
@@ -177,10 +187,11 @@ class CreateResponse(_Asking):
             "store": is_kept,
         }
         events = Events.ONCE if facts.options.stream else Events.NONE
+        is_read_again = request.is_background or (session is not None and is_kept)
         return ResponseRun(
             generation,
             ResponseWriter(facts, shown),
-            events=Events.KEPT if request.is_background else events,
+            events=Events.KEPT if is_read_again else events,
             on_end=self._context.responses.settle,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import falcon
@@ -12,14 +13,16 @@ from api import sse
 from api.context import ServingContext
 from api.errors import JSON_TYPE, ClientGone
 from api.protocol.invalid import InvalidRequest
-from api.protocol.reply import unique_id
+from api.protocol.reply import ReplyFacts, unique_id
 from api.resources.base import send_events
 from api.streams.claims import claim_of
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.log_body import LogBody
+from api.streams.resumption import RESUMPTION, Resumption, request_record
 from api.streams.session import Production, Session
 from api.streams.stores.reading import ReadableLog
 from api.streams.stores.store import Claim, Claimed
+from llamactypes.engine import Generation, GenerationRequest
 
 __all__ = (
     "CONVERSATION_HEADER",
@@ -27,8 +30,10 @@ __all__ = (
     "attaching",
     "conversation_of",
     "has_claim",
+    "identified",
     "resumable",
     "send_whole_log",
+    "submitted",
 )
 
 CONVERSATION_HEADER = "X-Conversation-Id"
@@ -97,9 +102,56 @@ def resumable(
         raise
 
 
+def submitted(
+    context: ServingContext,
+    req: falcon.Request,
+    session: Session | None,
+    requests: list[GenerationRequest],
+) -> list[Generation]:
+    """Return the generations of a request, queued; they may go on with earlier ones.
+
+    Raises:
+        KeyBusy: The API key has too many.
+        LlamaError: What `Engine.submit_many` raises.
+    """
+    earlier = None if session is None else session.earlier
+    if earlier is not None:
+        requests = earlier.requests(requests)
+    generations = context.key_limit.submit(
+        req.context.key_index, requests, context.engine.submit_many
+    )
+    if earlier is not None:
+        for index, generation in enumerate(generations):
+            generation.put_before(earlier.deltas.get(index, ()))
+    return generations
+
+
+def identified(
+    req: falcon.Request, session: Session | None, facts: ReplyFacts
+) -> ReplyFacts:
+    """Return the facts of a reply under the name that an earlier process gave it.
+
+    The name of a new one is noted for a process after this.
+    """
+    if session is None:
+        return facts
+    if session.earlier is not None:
+        facts = replace(facts, id=session.earlier.id, created=session.earlier.created)
+    if session.log.journal.keeps_requests:
+        path, body = req.path, req.context.body
+        session.request = request_record(path, body, facts.id, facts.created)
+    return facts
+
+
 def _open(
     context: ServingContext, req: falcon.Request, resp: falcon.Response, is_stream: bool
 ) -> Session | None:
+    earlier: Resumption | None = req.env.get(RESUMPTION)
+    if earlier is not None:
+        session = context.streams.resume(earlier.written)
+        session.earlier = earlier
+        session.progress = context.progress.of
+        return session
     conversation_id = conversation_of(req)
     claim = _claim(req, req.context.body)
     if conversation_id is None and claim is None:
@@ -114,6 +166,7 @@ def _open(
         claim=claim,
     )
     _name(resp, conversation_id)
+    session.progress = context.progress.of
     return session
 
 
@@ -128,14 +181,28 @@ def _name(resp: falcon.Response, conversation_id: str) -> None:
 @contextmanager
 def attaching(resp: falcon.Response, client: Client) -> Iterator[None]:
     """Answer a request that was sent before from what the first one fills."""
+    claimed: Claimed | None = None
     try:
         yield
-    except Claimed as claimed:
-        _name(resp, claimed.conversation_id)
+    except Claimed as error:
+        claimed = error
+    while claimed is not None:
+        claimed = _answer_again(resp, claimed, client)
+
+
+def _answer_again(
+    resp: falcon.Response, claimed: Claimed, client: Client
+) -> Claimed | None:
+    """Answer from what was found; return what that in turn has found elsewhere."""
+    _name(resp, claimed.conversation_id)
+    try:
         if claimed.log.keeps_errors:
             send_whole_log(resp, claimed.log, client)
         else:
             _send_events_of(resp, claimed.log, client)
+    except Claimed as elsewhere:
+        return elsewhere
+    return None
 
 
 def answer_from(

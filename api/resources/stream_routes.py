@@ -49,6 +49,8 @@ class Stream(Resource):
             offset,
             streams.unfollow,
             has_snapshots=has_snapshots,
+            has_progress=req.get_param_as_bool("progress", default=False),
+            is_late=True,
         )
         send_events(resp, body)
 
@@ -116,6 +118,7 @@ def _status(conversation_id: str, log: ReadableLog) -> dict[str, Any]:
         "started_at": log.started_at,
         "completed_at": log.completed_at,
         "total_events": log.n_events,
+        "is_continued": getattr(log, "is_continued", False),
         "crc32": f"{log.crc:08x}",
     }
 

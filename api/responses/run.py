@@ -85,6 +85,11 @@ class ResponseRun:
         return self._writer.id
 
     @property
+    def keeps_events(self) -> bool:
+        """Whether its events can be read again."""
+        return self._kept is Events.KEPT
+
+    @property
     def is_ended(self) -> bool:
         """Whether nothing changes any more."""
         return self._writer.is_ended

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from api import sse
 from api.errors import describe
 from api.exchange import End
@@ -23,7 +25,8 @@ class ResponseStream(EventBody):
     """An iterator of bytes over the events of one response.
 
     One thread iterates; ``close`` may come from any thread, at any time, repeatedly.
-    Closing before the end cancels a response that runs in the foreground.
+    Closing before the end cancels a response that runs in the foreground, unless this
+    is a reader of its own.
     """
 
     def __init__(
@@ -32,16 +35,43 @@ class ResponseStream(EventBody):
         client: Client,
         ping_interval_s: float,
         start: int = 0,
+        on_close: Callable[[int], object] | None = None,
     ) -> None:
-        """Create a body that begins with event number `start`."""
+        """Create a body.
+
+        Args:
+            run: What to read.
+            client: Who reads.
+            ping_interval_s: Longest silence; 0 or less: any.
+            start: Number of the first event.
+            on_close: Of one reader of several, who leaves alone: called once, with the
+                bytes that were sent.
+        """
         self._run = run
         super().__init__(client, ping_interval_s)
         self._next = start
+        self._n_sent = 0
+        self._on_close = on_close
+        self._is_owner = on_close is None
+
+    def __next__(self) -> bytes:
+        try:
+            piece = super().__next__()
+        except StopIteration:
+            if not self._is_owner:
+                self.close()
+            raise
+        self._n_sent += len(piece)
+        return piece
 
     def close(self) -> None:
         """End the stream."""
         self._is_ended = True
-        self._run.leave()
+        on_close, self._on_close = self._on_close, None
+        if on_close is not None:
+            on_close(self._n_sent)
+        if self._is_owner:
+            self._run.leave()
 
     def _next_piece(self) -> bytes:
         """Return what is new, a ping when it is time for one, or nothing."""

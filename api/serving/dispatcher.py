@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import parse_qs
 
 from waitress.task import ThreadedTaskDispatcher
 
@@ -70,10 +71,18 @@ def control_test(prefix: str, more: Iterable[str] = ()) -> Callable[[Any], bool]
             return True
         path = request.path.rstrip("/")
         if request.command in ("GET", "HEAD"):
-            return looks(path) is not None
+            return looks(path) is not None and not _follows(request)
         return actions(f"{request.command} {path}") is not None
 
     return is_control
+
+
+def _follows(request: Any) -> bool:
+    """Whether a look goes on as long as what it looks at is made."""
+    values = parse_qs(request.query or "").get("stream", ())
+    return request.command == "GET" and any(
+        value.lower() not in ("false", "f", "no", "n", "0", "off") for value in values
+    )
 
 
 def _any_of(templates: Iterable[str]) -> Callable[[str], object]:

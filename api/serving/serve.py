@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Collection
 
 from api.app import create_app
 from api.serving.banner import ready_lines
@@ -34,6 +35,7 @@ from api.serving.supervisor import Supervisor
 from api.settings import Settings
 from api.streams.sessions import StreamSessions
 from api.streams.stores.choice import open_streams
+from llamactypes.chat import ChatTemplate
 from llamactypes.engine import Engine, EngineState
 from llamactypes.errors import LlamaError, SamplingError, TemplateError
 from llamactypes.legacy_template import builtin_names
@@ -132,7 +134,7 @@ class _ServerRun:
             self._settings.sampling.check(self._engine.info.n_vocab)
         except SamplingError as error:
             return error
-        return _unknown_template(self._settings)
+        return _unusable_template(self._settings, self._engine.info.chat_templates)
 
     def _serve(self) -> None:
         """Serve until a signal, unless something is wrong with the start."""
@@ -206,17 +208,29 @@ class _ServerRun:
         return is_stopped == [True]
 
 
-def _unknown_template(settings: Settings) -> TemplateError | None:
-    """Return why --chat-template cannot be used: only the library knows its names."""
+def _unusable_template(
+    settings: Settings, own: Collection[str]
+) -> TemplateError | None:
+    """Return why --chat-template cannot be used: model and library know the names."""
     name = settings.chat_template
-    if not name or "{" in name or len(name.split()) != 1:
+    if not name:
         return None
-    known = builtin_names()
+    if "{" in name or len(name.split()) != 1:
+        return _template_fault(name) if settings.jinja else None
+    known = (*sorted(own), *builtin_names())
     if name in known:
         return None
     return TemplateError(
         f"--chat-template {name} is no built-in template; there are {', '.join(known)}"
     )
+
+
+def _template_fault(source: str) -> TemplateError | None:
+    try:
+        ChatTemplate(source, name="of --chat-template")
+    except TemplateError as error:
+        return error
+    return None
 
 
 def _leave(status: int) -> None:

@@ -87,7 +87,8 @@ _CHAT = section(
         "chat_template",
         TEXT,
         "TEMPLATE",
-        "Jinja2 text or the name of a built-in template; not given: the model's own.",
+        "Jinja2 text, the name of one of the model's own templates (tool_use, rag), or "
+        "the name of a built-in one; not given: the model's default.",
         "LLAMA_ARG_CHAT_TEMPLATE",
     ),
     valued(
@@ -141,6 +142,20 @@ _CHAT = section(
         "LLAMA_ARG_SKIP_CHAT_PARSING",
         negative=("--no-skip-chat-parsing",),
         commands=_SERVE,
+    ),
+    switch(
+        "--reasoning-preserve",
+        "reasoning_preserve",
+        "Ask the template to keep the thinking of earlier turns in the prompt.",
+        "LLAMA_ARG_REASONING_PRESERVE",
+        negative=("--no-reasoning-preserve",),
+    ),
+    switch(
+        "--parse-special-content",
+        "parse_special_content",
+        "Let text in messages that spells a control token be that token, as "
+        "llama-server does: whoever writes a message can then end it and write others.",
+        "LLAMA_ARG_PARSE_SPECIAL_CONTENT",
     ),
     switch(
         "--prefill-assistant",

@@ -10,6 +10,7 @@ from api.settings.flag_kinds import (
     SEQUENCE_BREAKER,
 )
 from api.settings.flags import TEXT_ITEM, integer, number, section, switch, valued
+from api.settings.form_kinds import GRAMMAR, GRAMMAR_FILE, SCHEMA, SCHEMA_FILE
 from llamactypes.sampling_params import MAX_LAST_N
 
 __all__ = ("GENERATION_FLAGS", "SAMPLING_FLAGS")
@@ -41,6 +42,35 @@ GENERATION_FLAGS = section(
         "TEXT",
         "Stop sequence for requests that name none; may be repeated.",
         appends=True,
+    ),
+    valued(
+        "--grammar",
+        "form",
+        GRAMMAR,
+        "GRAMMAR",
+        "GBNF that the answers of requests match which ask for no form of their own.",
+    ),
+    valued(
+        "--grammar-file",
+        "form",
+        GRAMMAR_FILE,
+        "FILE",
+        "Read --grammar from a file.",
+    ),
+    valued(
+        "-j --json-schema",
+        "form",
+        SCHEMA,
+        "SCHEMA",
+        "JSON Schema that the answers of requests match which ask for no form of "
+        "their own.",
+    ),
+    valued(
+        "-jf --json-schema-file",
+        "form",
+        SCHEMA_FILE,
+        "FILE",
+        "Read --json-schema from a file.",
     ),
     switch(
         "-e --escape",

@@ -16,6 +16,7 @@ from api.settings.flags import SettingsError
 from api.settings.vertex import Vertex, read_vertex
 from api.streams.limits import StreamLimits
 from api.streams.stores.place import directory_of
+from llamactypes.constraints.output_form import OutputForm
 from llamactypes.engine.config import EngineConfig
 from llamactypes.errors import ContextError
 from llamactypes.sampling_params import SamplingParams
@@ -57,6 +58,8 @@ class Settings:
     n_predict: int = -1
     n_keep: int = 0
     reverse_prompts: tuple[str, ...] = ()
+    form: OutputForm | None = None
+    """What answers look like when a request asks for nothing; None: as they come."""
     escape: bool = True
     """Whether ``\\n`` and the like in stop sequences and breakers mean something."""
     special: bool = False
@@ -71,13 +74,18 @@ class Settings:
     # -- chat --
     jinja: bool = True
     chat_template: str | None = None
-    """Jinja2 text or the name of a built-in template; None: the model's own."""
+    """Jinja2 text, or the name of one of the model's templates or of a built-in one;
+    None: the model's default."""
     chat_template_kwargs: Mapping[str, object] = field(default_factory=dict)
     prefill_assistant: bool = True
     reasoning: str = "auto"
     """Whether the template should let the model think: "on", "off" or "auto"."""
     reasoning_effort: str = "default"
     """What the template should ask for; "default": its own."""
+    reasoning_preserve: bool = True
+    """Whether the template should keep the thinking of earlier turns."""
+    parse_special_content: bool = False
+    """Whether text in messages that spells a control token is that token."""
     reasoning_format: str = "auto"
     """Where thinking goes in replies."""
     skip_chat_parsing: bool = False
@@ -340,10 +348,14 @@ def _stops(settings: Settings) -> tuple[str, ...]:
 def _template_variables(settings: Settings) -> Mapping[str, object]:
     """Return the template's variables; flags of their own win over the JSON."""
     variables = dict(settings.chat_template_kwargs)
+    if settings.reasoning_effort == "none":
+        variables["enable_thinking"] = False
+    elif settings.reasoning_effort != "default":
+        variables["reasoning_effort"] = settings.reasoning_effort
+    if not settings.reasoning_preserve:
+        variables["preserve_reasoning"] = False
     if settings.reasoning != "auto":
         variables["enable_thinking"] = settings.reasoning == "on"
-    if settings.reasoning_effort != "default":
-        variables["reasoning_effort"] = settings.reasoning_effort
     return variables
 
 

@@ -151,26 +151,10 @@ GROUPS = (
         """,
     ),
     _refused(
-        "output cannot be constrained by a grammar or schema; say in the prompt what "
-        "it should look like",
-        """
-        --grammar GRAMMAR
-        --grammar-file FILE
-        -j --json-schema SCHEMA
-        -jf --json-schema-file FILE
-        """,
-    ),
-    _refused(
         "thinking is not limited; --reasoning off asks the template for none",
         """
         --reasoning-budget N LLAMA_ARG_THINK_BUDGET =-1
         --reasoning-budget-message TEXT LLAMA_ARG_THINK_BUDGET_MESSAGE
-        """,
-    ),
-    _accepted(
-        "messages go to the template as they are sent",
-        """
-        --reasoning-preserve !--no-reasoning-preserve LLAMA_ARG_REASONING_PRESERVE =on
         """,
     ),
     _refused(

@@ -16,6 +16,7 @@ def wait_for(job: EmbeddingJob, client: Client) -> EmbeddingResult:
         ClientGone: The client left meanwhile; the job was cancelled.
         LlamaError: It failed.
     """
+    client.watch(())
     try:
         while (result := job.wait(WAIT_SLICE_S)) is None:
             if client.is_gone():

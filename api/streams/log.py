@@ -66,10 +66,12 @@ class StreamLog:
         self.is_done = False
         self.is_broken = False
         """Its events end with an error."""
+        self.is_continued = False
+        """Another process began it."""
         self.n_readers = 0
         self.keeps_errors = capacity is None
         """Whether a failure before the begin is what it was made for, too."""
-        self.tell_progress: Callable[[], str] = str
+        self.tell_progress: Callable[[], dict[str, Any]] = dict
         """Says how far the generation is before its first event."""
         self._capacity = capacity
         self._ring = ByteRing(capacity)
@@ -126,9 +128,10 @@ class StreamLog:
                 return
             self._greeted_at = now
             progress = self.progress
-            line = f": {progress}\n".encode() if progress else sse.PING
-            if progress or not self._ring.end:
-                self.append(line)
+            if progress:
+                self.append(sse.comment(progress))
+            elif not self._ring.end:
+                self.append(sse.PING)
 
     # -- readers ----------------------------------------------------------------------
 
@@ -159,9 +162,9 @@ class StreamLog:
             return self._ring.first
 
     @property
-    def progress(self) -> str:
-        """How far it is while nothing was generated, for people; empty: unknown."""
-        return "" if self._tally.n_events or self.is_done else self.tell_progress()
+    def progress(self) -> dict[str, Any]:
+        """How far it is while nothing was generated; empty: unknown."""
+        return {} if self._tally.n_events or self.is_done else self.tell_progress()
 
     def read(self, offset: int, timeout_s: float) -> tuple[bytes, bool]:
         """Return bytes from `offset` on, and whether nothing follows them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from api import sse
@@ -12,6 +13,10 @@ from api.streams.ring import OffsetLost
 from api.streams.stores.reading import ReadableLog
 
 __all__ = ("LogBody",)
+
+
+_PROGRESS_S = 1.0
+"""Between two events that tell how far a prompt is."""
 
 
 def _nothing(n_bytes: int) -> None:
@@ -33,6 +38,8 @@ class LogBody:
         on_close: Callable[[int], object] = _nothing,
         *,
         has_snapshots: bool = False,
+        has_progress: bool = False,
+        is_late: bool = False,
     ) -> None:
         """Begin to read.
 
@@ -42,12 +49,18 @@ class LogBody:
             offset: Where to begin.
             on_close: Called once, with the number of bytes that were sent.
             has_snapshots: Send a snapshot where bytes are lost, instead of an error.
+            has_progress: Send events that tell how far a silent prompt is. They are no
+                part of the stream: no offset counts them.
+            is_late: It is not the connection that asked: break its silence.
         """
         self._log = log
         self._client = client
         self._offset = offset
         self._on_close = on_close
         self._has_snapshots = has_snapshots
+        self._has_progress = has_progress
+        self._is_late = is_late
+        self._told_at = 0.0
         self.n_sent = 0
         self._is_ended = False
         self._is_closed = False
@@ -88,6 +101,18 @@ class LogBody:
             self._client.note_end(End.ERROR)
             return sse.data_event(describe(error).body())
         self._offset += len(data)
+        if not data and self._is_late and not self._log.n_events:
+            return self._progress()
         if self._is_ended and self._log.is_broken:
             self._client.note_end(End.ERROR)
         return data
+
+    def _progress(self) -> bytes:
+        """Return how far a silent prompt is, or let all readers know."""
+        self._log.greet()
+        now = time.monotonic()
+        if not self._has_progress or now - self._told_at < _PROGRESS_S:
+            return b""
+        self._told_at = now
+        progress = self._log.progress
+        return sse.named_event("progress", progress) if progress else b""

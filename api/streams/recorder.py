@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
+from typing import Any
 
 from api.streams.journal import Journal
 from llamactypes.engine import Delta, Generation
+from llamactypes.engine.request import Progress, Timings
 
-__all__ = ("RecordedDelta", "Recorder", "recorded")
-
-RecordedDelta = tuple[str, tuple[int, ...]]
-"""Text and tokens of one increment."""
+__all__ = ("Recorder", "recorded")
 
 
 class Recorder:
     """Follows the generations of one session for its journal. The session's thread."""
 
-    def __init__(self, generations: Sequence[Generation], journal: Journal) -> None:
+    def __init__(
+        self,
+        generations: Sequence[Generation],
+        journal: Journal,
+        known: Mapping[int, Sequence[Delta]],
+    ) -> None:
+        """Begin to follow.
+
+        Args:
+            generations: Of the session.
+            journal: Gets what they say.
+            known: How they begin, by their number: the journal has that.
+        """
         self._generations = generations if journal.keeps_requests else ()
-        self._positions = [0] * len(generations)
+        self._positions = [len(known.get(i, ())) for i in range(len(generations))]
         self._journal = journal
 
     def note(self) -> None:
@@ -27,25 +39,28 @@ class Recorder:
         for index, generation in enumerate(self._generations):
             deltas, _ = generation.read(self._positions[index], 0.0)
             self._positions[index] += len(deltas)
-            written = [_value(delta) for delta in deltas if _has_tokens(delta)]
-            if written:
-                self._journal.tokens(json.dumps([index, written]).encode())
-
-
-def _has_tokens(delta: Delta) -> bool:
-    return bool(delta.tokens or delta.text)
+            if deltas:
+                value = [index, [_value(delta) for delta in deltas]]
+                self._journal.tokens(json.dumps(value).encode())
 
 
 def _value(delta: Delta) -> list[object]:
-    return [delta.text, list(delta.tokens)]
+    """Return a delta as JSON, less its logprobs."""
+    progress = None if delta.progress is None else astuple(delta.progress)
+    return [delta.text, list(delta.tokens), delta.n_decoded, progress]
 
 
-def recorded(payloads: Iterable[bytes]) -> dict[int, list[RecordedDelta]]:
-    """Return by generation what was written down."""
-    found: dict[int, list[RecordedDelta]] = {}
+def recorded(payloads: Iterable[bytes]) -> dict[int, list[Delta]]:
+    """Return by the number of its generation what was written down."""
+    found: dict[int, list[Delta]] = {}
     for payload in payloads:
         index, deltas = json.loads(payload)
-        found.setdefault(index, []).extend(
-            (text, tuple(tokens)) for text, tokens in deltas
-        )
+        found.setdefault(index, []).extend(_delta(*each) for each in deltas)
     return found
+
+
+def _delta(
+    text: str, tokens: list[int], n_decoded: int, progress: list[Any] | None
+) -> Delta:
+    made = None if progress is None else Progress(*progress)
+    return Delta(text, tuple(tokens), (), n_decoded, Timings(), made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from api import sse
 from api.errors import GenerationCancelled, StreamInterrupted, describe
@@ -14,7 +15,8 @@ from api.streams.client import Client
 from api.streams.log import StreamLog
 from api.streams.reader import wait_started
 from api.streams.recorder import Recorder
-from api.streams.stores.store import StreamKey
+from api.streams.resumption import Resumption
+from api.streams.stores.store import Claimed, StreamKey
 from llamactypes.engine import Generation
 
 __all__ = ("Production", "Session", "StreamStopped")
@@ -38,8 +40,6 @@ class Production:
     """Ends it early, from any thread; the bytes then end by themselves."""
     error_event: Callable[[Exception], bytes] | None
     """What readers get when it fails; None: not a stream of events."""
-    request: bytes = b""
-    """What was asked, for a store that goes on with it in another process."""
 
 
 class _Nobody(Client):
@@ -68,6 +68,12 @@ class Session:
         """Whether its thread was started."""
         self.stopped: StreamStopped | None = None
         """Why it was ended early."""
+        self.progress: Callable[[Sequence[Generation]], dict[str, Any]] = _unknown
+        """Says how far generations are while there is no event."""
+        self.request = b""
+        """What was asked, for a store that goes on with it in another process."""
+        self.earlier: Resumption | None = None
+        """What an earlier process made of it."""
         self._on_end = on_end
         self._client = _Nobody(log)
         self._production: Production | None = None
@@ -83,6 +89,8 @@ class Session:
             if self.stopped is not None:
                 raise self.stopped
             self._production = production
+            progress, generations = self.progress, production.generations
+            self.log.tell_progress = lambda: progress(generations)
             self._accept(production)
             name = "llamactypes-stream"
             threading.Thread(target=self._pump, name=name, daemon=True).start()
@@ -101,7 +109,7 @@ class Session:
     def give_up(self, error: Exception) -> None:
         """End a session whose thread will not do it: never started, or stuck."""
         self.log.is_broken = True
-        if not self.log.keeps_errors:
+        if not self.log.keeps_errors and not isinstance(error, Claimed):
             self.log.append_events(self._error_event(error))
         self.log.finish(error)
         self._on_end(self)
@@ -120,7 +128,7 @@ class Session:
         """Let the journal know what to do if this process ends first."""
         make, interrupted = production.error_event, StreamInterrupted()
         last_event = b"" if make is None else make(interrupted)
-        self.log.journal.accept(last_event, production.request)
+        self.log.journal.accept(last_event, self.request)
 
     # -- its own thread ----------------------------------------------------------------
 
@@ -138,12 +146,18 @@ class Session:
         """Fill the log to the end; return why it failed."""
         is_stream = production.error_event is not None
         append = self.log.append_events if is_stream else self.log.append
-        recorder = Recorder(production.generations, self.log.journal)
+        known = {} if self.earlier is None else self.earlier.deltas
+        recorder = Recorder(production.generations, self.log.journal, known)
+        pieces: Iterable[bytes] = ()
         try:
             if is_stream:
                 wait_started(production.generations, self._client)
                 self.log.begin()
-            for piece in production.open(self._client):
+            pieces = production.open(self._client)
+            if self.earlier is not None and is_stream:
+                pieces = self.earlier.rest_of(pieces)
+                self.log.append(self.earlier.seam())
+            for piece in pieces:
                 recorder.note()
                 append(piece)
         except Exception as error:
@@ -153,3 +167,8 @@ class Session:
                 append(production.error_event(self.stopped or error))
             return error
         return None
+
+
+def _unknown(generations: Sequence[Generation]) -> dict[str, Any]:
+    """Return that nobody knows."""
+    return {}

@@ -126,14 +126,19 @@ class StreamSessions:
             replaced.log.wait_done(_REPLACED_S)
         try:
             self.store.announce(log)
-        except BaseException:
-            self.give_up(session, GenerationCancelled("it is answered elsewhere"))
+        except Exception as error:
+            # Who has attached meanwhile is told the same.
+            self.give_up(session, error)
             raise
         self._take_over()
         return session
 
     def give_up(self, session: Session, error: Exception) -> None:
         """Forget a session that was never started."""
+        if session.earlier is not None:
+            self._let_go(session)
+            self.interrupt(session.earlier.written)
+            return
         session.give_up(error)
         with self._changed:
             self._drop(session.key, session.log)
@@ -228,6 +233,8 @@ class StreamSessions:
     def interrupt(self, written: Written) -> None:
         """End a stream that nobody goes on with: its readers get an error event."""
         log = written.log
+        if log.is_done:
+            return
         log.is_broken = True
         if not log.keeps_errors:
             log.append_events(written.last_event or b"")
@@ -248,8 +255,14 @@ class StreamSessions:
             if self._closed is not None or self.store.local(key) is not log:
                 raise StreamStopped(self._closed or "the stream was forgotten")
             session = self._live[key] = Session(key, log, self._on_end)
+            log.is_continued = True
             self._counts.continued += 1
         return session
+
+    def _let_go(self, session: Session) -> None:
+        with self._changed:
+            if self._live.get(session.key) is session:
+                del self._live[session.key]
 
     def _take_over(self, *, is_first: bool = False) -> None:
         """Count what the store has found, and end what nobody goes on with."""

@@ -87,6 +87,7 @@ class LarkGrammar:
     def __init__(self, control_tokens: Mapping[str, int]) -> None:
         self._control_tokens = control_tokens
         self._lines: list[str] = []
+        self._n_names = 0
 
     def rule(self, expression: str, *, attributes: str = "") -> str:
         """Add a rule and return its name.
@@ -110,19 +111,25 @@ class LarkGrammar:
         return regex(SPACE)
 
     def text(
-        self, *, without: Iterable[str] = (), flexible_space: bool = False
+        self,
+        *,
+        without: Iterable[str] = (),
+        flexible_space: bool = False,
+        not_from: str = "",
     ) -> str:
         """Return the expression of a text, which may be empty.
 
         Args:
             without: Texts that it does not hold.
             flexible_space: Nor does it hold them with other white space.
+            not_from: What it does not begin with, besides white space.
         """
         write = _flexible_pattern if flexible_space else escaped
         shunned = [write(marker) for marker in without if marker]
-        return self.terminal(regex(_ANY) + _excluding(shunned))
+        body = regex(_ANY) + _excluding(shunned)
+        return self.terminal(body + self._not_from(not_from))
 
-    def until(self, marker: str) -> str:
+    def until(self, marker: str, *, not_from: str = "") -> str:
         """Return the expression of a text, the first `marker` and nothing after it.
 
         Beside another `until`, the one whose marker comes first goes on alone.
@@ -130,15 +137,22 @@ class LarkGrammar:
         Args:
             marker: White space around it does not count. With control tokens, the text
                 before does not spell `marker` in other tokens.
+            not_from: What the text does not begin with, besides white space.
         """
         marker = marker.strip()
         parts = split_tokens(marker, self._control_tokens)
         before = parts.pop(0) if parts and isinstance(parts[0], str) else ""
-        body = regex(_ANY + _flexible_pattern(str(before)))
+        body = regex(_ANY + _flexible_pattern(str(before))) + self._not_from(not_from)
         if not parts:
             return self.rule(body, attributes="lazy")
         head = self.terminal(body + _excluding([escaped(marker)]))
         return f"{head} {self._written(parts)}"
+
+    def _not_from(self, text: str) -> str:
+        parts = split_tokens(text.strip(), self._control_tokens)
+        if not parts or isinstance(parts[0], int):
+            return ""  # no text begins with a control token
+        return " & ~" + regex(f"{SPACE}{_flexible_pattern(parts[0])}{_ANY}")
 
     def _written(self, parts: list[str | int]) -> str:
         return " ".join(
@@ -157,16 +171,31 @@ class LarkGrammar:
         rest = f"{self.until(close)} {self.space()}"
         if in_reasoning:
             return rest
-        opened = self.literal(open.strip(), flexible_space=True)
-        return f"({self.space()} {opened} {rest})?"
+        # White space of one terminal with it: behind white space of its own, the lexer
+        # would take the rest for the beginning of a free text.
+        opened = self.literal(f" {open.strip()}", flexible_space=True)
+        return f"({opened} {rest})?"
+
+    def nested(self, text: str) -> str:
+        """Add a whole grammar with a ``start`` of its own; return what it is called."""
+        return self._add("rule", f"%lark {{\n{text}\n}}", "")
 
     def finish(self, start: str) -> str:
         """Return the text of the grammar whose outputs match the expression `start`."""
         return "\n".join([f"start: {start}", *self._lines, ""])
 
-    def _add(self, kind: str, expression: str, attributes: str) -> str:
-        name = f"{kind}_{len(self._lines)}"
+    def new_name(self, kind: str) -> str:
+        """Return a name that is not used yet, of a rule (or a TERMINAL: upper case)."""
+        self._n_names += 1
+        return f"{kind}_{self._n_names}"
+
+    def define(self, name: str, expression: str, attributes: str = "") -> None:
+        """Add the definition of a name; a rule may be called before it is defined."""
         self._lines.append(f"{name}{attributes}: {expression}")
+
+    def _add(self, kind: str, expression: str, attributes: str) -> str:
+        name = self.new_name(kind)
+        self.define(name, expression, attributes)
         return name
 
 

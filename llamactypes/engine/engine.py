@@ -426,7 +426,7 @@ class Engine:
         if self.state is not EngineState.READY:
             raise self._refusal()
         info, vocab = self.info, self.vocab
-        tokens = request.prompt_tokens
+        tokens = request.prompt_tokens + request.generated
         if len(tokens) >= info.n_ctx_slot:
             raise PromptTooLong(len(tokens), info.n_ctx_slot)
         if tokens and not (min(tokens) >= 0 and max(tokens) < info.n_vocab):

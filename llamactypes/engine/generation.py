@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from llamactypes.engine.request import Delta, GenerationRequest, Result
 
@@ -114,6 +114,14 @@ class Generation:
         """All tokens so far (those held back for a stop sequence excluded)."""
         with self._changed:
             return [token for delta in self._deltas for token in delta.tokens]
+
+    def put_before(self, deltas: Sequence[Delta]) -> None:
+        """Begin the log with what an earlier generation of the request has said.
+
+        To be called before anybody reads.
+        """
+        with self._changed:
+            self._deltas[:0] = deltas
 
     # -- engine thread ----------------------------------------------------------------
 

@@ -28,6 +28,9 @@ class GenerationRequest:
 
     prompt_tokens: tuple[int, ...]
     sampling: SamplingParams = field(default_factory=SamplingParams)
+    generated: tuple[int, ...] = ()
+    """Tokens that an earlier generation of this request made: this one goes on behind
+    them. They count for every limit, and no delta tells of them again."""
     max_tokens: int = -1
     """Tokens to generate; -1: until the model ends or the context is full; 0: evaluate
     the prompt only."""

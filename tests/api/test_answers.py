@@ -19,6 +19,7 @@ from llamactypes.chat.output.format import (
 )
 from llamactypes.engine.request import FinishReason
 from tests.api.conftest import Api, parse_events
+from tests.chat.corpus.corpus import families
 from tests.support import answers
 from tests.support.fake_engine import FakeEngine, delta, make_info, result
 from tests.support.response_events import named_events
@@ -304,3 +305,26 @@ def test_parsing_can_be_switched_off_for_all(route, monkeypatch):
     off = Api(app.engine, skip_chat_parsing=True)
     whole, streamed = both(off, route)
     assert whole.loaded() == streamed.loaded() == (case.text, "", [])
+
+
+FAMILIES = dict(families())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_streams_what_it_replies(family, monkeypatch):
+    corpus = FAMILIES[family]
+    for number, output in enumerate(corpus.outputs):
+        route = list(ROUTES)[number % len(ROUTES)]
+        monkeypatch.setattr(
+            api.chat.plan,
+            "ends_in_thinking",
+            lambda *_, is_inside=output.in_reasoning: is_inside,
+        )
+        case = Case(corpus.format, output.text)
+        app = api_for(case, monkeypatch, streams=False)
+        whole, streamed = both(app, route)
+        assert (whole.content, whole.reasoning) == (output.content, output.reasoning)
+        assert [name for name, _ in whole.calls] == [name for name, _ in output.calls]
+        assert streamed.content == whole.content, output.name
+        assert streamed.reasoning == whole.reasoning, output.name
+        assert streamed.loaded() == whole.loaded(), output.name

@@ -1,5 +1,6 @@
 import pytest
 
+from api.protocol.continuation import Continuation
 from api.protocol.conversation import (
     ChatDefaults,
     read_conversation,
@@ -7,6 +8,14 @@ from api.protocol.conversation import (
 )
 from api.protocol.invalid import InvalidRequest
 
+READ_VARIABLES = {
+    "enable_thinking": True,
+    "preserve_reasoning": True,
+    "preserve_thinking": True,
+    "clear_thinking": False,
+    "truncate_history_thinking": False,
+    "drop_thinking": False,
+}
 USER = {"role": "user", "content": "Hi"}
 ASSISTANT = {"role": "assistant", "content": "Well"}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {}}}
@@ -47,7 +56,27 @@ def read(body, **defaults):
             {"messages": [USER, {**ASSISTANT, "tool_calls": [{}]}]},
             "Cannot continue an assistant message that contains tool calls",
         ),
-        ({"continue_final_message": "reasoning_content"}, "not supported yet"),
+        ({"continue_final_message": "thinking"}, "Field 'continue_final_message'"),
+        ({"continue_final_message": 1}, "Field 'continue_final_message'"),
+        (
+            {
+                "messages": [USER, {**ASSISTANT, "reasoning_content": "Hm"}],
+                "continue_final_message": "reasoning_content",
+                "add_generation_prompt": False,
+            },
+            "of a message that has content as well",
+        ),
+        (
+            {"messages": [USER, {**ASSISTANT, "reasoning_content": 5}]},
+            "Expected messages\\[1\\].reasoning_content to be a string",
+        ),
+        ({"documents": {}}, "Field 'documents'"),
+        ({"documents": ["text"]}, "Expected documents\\[0\\] to be an object"),
+        ({"chat_template": "{{ messages }}"}, "Field 'chat_template'"),
+        (
+            {"chat_template_kwargs": {"preserve_reasoning": 1}},
+            'invalid type for "preserve_reasoning"',
+        ),
         ({"reasoning_effort": 5}, "Field 'reasoning_effort'"),
     ],
 )
@@ -88,16 +117,48 @@ def test_read_conversation_merges_template_variables():
     }
     talk = read(body, template_kwargs={"a": 1, "b": 3})
     assert talk.template_kwargs == {
-        "enable_thinking": True,
+        **READ_VARIABLES,
         "a": 2,
         "b": 3,
         "reasoning_effort": "low",
+        "reasoning_strength": "low",
     }
+
+
+def test_read_conversation_forgets_reasoning_where_it_is_told_to():
+    kwargs = {"preserve_reasoning": False, "drop_thinking": False}
+    talk = read({"messages": [USER], "chat_template_kwargs": kwargs})
+    assert talk.template_kwargs["clear_thinking"] is True
+    assert talk.template_kwargs["preserve_thinking"] is False
+    assert talk.template_kwargs["drop_thinking"] is False
 
 
 def test_read_conversation_turns_thinking_off_by_effort_none():
     talk = read({"messages": [USER], "reasoning_effort": "none"})
-    assert talk.template_kwargs == {"enable_thinking": False}
+    assert talk.template_kwargs == {**READ_VARIABLES, "enable_thinking": False}
+
+
+@pytest.mark.parametrize(
+    ("last", "wanted", "continuation"),
+    [
+        ({"content": "A"}, None, Continuation("A")),
+        ({"content": "A", "reasoning_content": "R"}, None, Continuation("A", "R")),
+        ({"reasoning_content": "R"}, None, Continuation("", "R", True)),
+        (
+            {"content": None, "reasoning_content": "R"},
+            True,
+            Continuation("", "R", True),
+        ),
+        ({"content": "", "reasoning_content": "R"}, "content", Continuation("", "R")),
+        ({"content": ""}, "reasoning_content", Continuation("", "", True)),
+    ],
+)
+def test_read_conversation_finds_what_is_continued(last, wanted, continuation):
+    fields = {} if wanted is None else {"continue_final_message": wanted}
+    if wanted is not None:
+        fields["add_generation_prompt"] = False
+    messages = [USER, {"role": "assistant", **last}]
+    assert read({"messages": messages, **fields}).continuation == continuation
 
 
 def test_read_conversation_keeps_tools_with_choice_none():

@@ -1,8 +1,9 @@
 import json
+from typing import Any
 
 import pytest
 
-from api.json_loader import MAX_DEPTH, dumps, dumps_bytes, load_object
+from api.json_loader import MAX_DEPTH, dumps, dumps_bytes, dumps_large, load_object
 from api.protocol.invalid import InvalidRequest
 
 
@@ -52,3 +53,18 @@ def test_dumps_bytes_survives_a_lone_surrogate():
 
 def test_dumps_writes_null_for_numbers_that_json_lacks():
     assert dumps([{"a": float("inf")}, float("nan"), 1.5]) == '[{"a":null},null,1.5]'
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        {"tokens": list(range(10_000)), "a": "é", "b": None},
+        {"data": [{"index": i, "embedding": [0.5, i]} for i in range(50)], "n": 1},
+        [[float("nan"), i] for i in range(40)],
+        {"deep": {"tokens": list(range(5000))}},
+        "text",
+    ],
+)
+def test_large_values_are_encoded_as_small_ones(value: Any) -> None:
+    assert dumps_large(value) == dumps_bytes(value)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import threading
+
 import pytest
 
 from llamactypes.engine import FinishReason
@@ -79,8 +82,10 @@ def test_what_was_not_to_be_stored_is_not_found(api):
     assert api.post(PATH, body).status_code == 400
 
 
-def test_streaming_again_is_refused_by_name(api):
-    id = made(api)["id"]
+@pytest.mark.parametrize("body", [{}, {"stream": True}])
+def test_events_that_were_not_kept_cannot_be_streamed_again(api, body):
+    text = api.post(PATH, {**HI, **body}).text
+    id = re.search("resp_[A-Za-z0-9]+", text)[0]
     reply = api.get(f"{PATH}/{id}", params={"stream": "true"})
     assert (reply.status_code, reply.json["error"]["param"]) == (400, "stream")
 
@@ -225,6 +230,58 @@ def test_a_background_response_may_be_streamed(api):
     assert streamed_text(events) == "abc"
     final = events[-1]["response"]
     assert ended(api, final["id"]) == final
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        ({"background": True, "stream": True}, {}),
+        ({"stream": True}, {"X-Conversation-Id": "c"}),
+    ],
+)
+def test_events_are_streamed_again_after_any_of_them(api, body, headers):
+    events = named_events(_events_only(api.post(PATH, {**HI, **body}, headers=headers)))
+    id = events[0]["response"]["id"]
+    for number in range(-1, len(events)):
+        after = f"&starting_after={number}" if number >= 0 else ""
+        reply = api.get(f"{PATH}/{id}?stream=true{after}")
+        assert reply.headers["content-type"] == "text/event-stream"
+        found = named_events(reply.text) if reply.text else []
+        assert found == events[number + 1 :]
+
+
+def _events_only(reply):
+    """Return a stream without its ids and its last line, a comment."""
+    lines = reply.text.splitlines(keepends=True)
+    kept = [each for each in lines if not each.startswith(("id: ", ": "))]
+    return "".join(kept)
+
+
+def test_events_of_a_background_response_are_followed_while_it_is_made(manual):
+    id = made(manual, background=True)["id"]
+    replies = []
+    reader = threading.Thread(
+        target=lambda: replies.append(
+            manual.get(f"{PATH}/{id}?stream=true&starting_after=1")
+        )
+    )
+    reader.start()
+    (generation,) = manual.engine.generations
+    generation.append(delta("abc", b"abc"), None)
+    generation.append(None, result())
+    reader.join(10)
+    events = named_events(replies[0].text)
+    assert events[0]["sequence_number"] == 2
+    assert streamed_text(events) == "abc"
+    assert events[-1]["type"] == "response.incomplete"
+
+
+@pytest.mark.parametrize("value", ["-1", "x", "1" * 19])
+def test_starting_after_is_the_number_of_an_event(api, value):
+    id = made(api, background=True)["id"]
+    reply = api.get(f"{PATH}/{id}?stream=true&starting_after={value}")
+    assert reply.status_code == 400
+    assert reply.json["error"]["param"] == "starting_after"
 
 
 def test_a_background_response_that_is_not_asked_for_ends(make_api):

@@ -147,9 +147,9 @@ def test_null_fields_are_as_good_as_none(api, name):
 
 
 REFUSED = {
-    *("grammar", "json_schema", "grammar_lazy", "grammar_triggers", "response_format"),
-    *("preserved_tokens", "reasoning_budget_tokens", "thinking_budget_tokens"),
-    *("reasoning_control", "reasoning_format", "parse_tool_calls", "output_format"),
+    *("grammar_lazy", "grammar_triggers"),
+    *("reasoning_budget_tokens", "thinking_budget_tokens"),
+    *("reasoning_control", "reasoning_format", "parse_tool_calls"),
     *("conversation", "context_management", "mcp_servers", "container"),
 }
 """Read only to be refused; docs/http_api.md lists them."""

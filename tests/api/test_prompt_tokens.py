@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from api.chat_prompt import ChatPrompts
+from api.protocol.continuation import Continuation
 from api.protocol.conversation import Conversation
 from api.protocol.prompt import chat_tokens, with_bos
 from llamactypes.chat import CHATML
@@ -16,7 +17,8 @@ from tests.support.fake_engine import make_info
 
 LLAMA = (
     "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}"
-    "[INST] {{ m.content }} [/INST]{% else %} {{ m.content }}{{ eos_token }}{% endif %}{% endfor %}"
+    "[INST] {{ m.content }} [/INST]"
+    "{% else %} {{ m.content }}{{ eos_token }}{% endif %}{% endfor %}"
 )
 WORDS = ["<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|im_", "end|>", "<", "s>"]
 WORDS += ["Once", " upon", " a ", "\n", "\n\n", "é", "user", "🦙", "<unk>"]
@@ -51,7 +53,8 @@ def tokens(vocab, template, *contents, prefill=None, **flags):
     messages = [
         {"role": roles[n % 2], "content": content} for n, content in enumerate(contents)
     ]
-    conversation = Conversation(messages, prefill=prefill)
+    begun = None if prefill is None else Continuation(prefill)
+    conversation = Conversation(messages, continuation=begun)
     prompt = prompts(vocab, template, **flags).prompt(conversation)
     assert "".join(piece.text for piece in prompt.pieces) == prompt.text
     return chat_tokens(prompt.pieces, vocab), prompt.text

@@ -119,11 +119,14 @@ def test_logprobs_come_when_either_field_asks(body, n_top, n_probs):
 
 
 @pytest.mark.parametrize("kind", ["json_object", "json_schema"])
-def test_a_format_that_needs_a_grammar_is_refused_by_name(kind):
-    with pytest.raises(NotSupported) as caught:
-        read(text={"format": {"type": kind}})
-    assert caught.value.param == "text.format"
-    assert "not constrained by a grammar yet" in caught.value.message
+def test_the_form_of_the_answer_is_where_responses_have_it(kind):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    format = {"type": kind, "name": "n", "strict": True, "schema": schema}
+    request = read(text={"format": format})
+    assert request.form is not None
+    assert request.form.value == schema
+    assert request.form.parameter == "text.format.schema"
+    assert request.shown["text"] == {"format": format}
 
 
 def test_plain_text_may_be_asked_for():
@@ -136,7 +139,7 @@ def test_plain_text_may_be_asked_for():
     [
         ({"text": "x"}, "text"),
         ({"text": {"format": "x"}}, "text.format"),
-        ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
+        ({"text": {"format": {"type": "xml"}}}, "text.format"),
         ({"instructions": ["x"]}, "instructions"),
         ({"store": "yes"}, "store"),
         ({"background": 1}, "background"),

@@ -277,9 +277,13 @@ def test_an_unknown_previous_response_is_named(api):
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tool_choice": {"type": "function", "name": "f"}}, "tool_choice"),
         ({"tool_choice": {"type": "web_search"}}, "tool_choice"),
-        ({"text": {"format": {"type": "json_object"}}}, "text.format"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"grammar": 'root ::= "x"'}, "grammar"),
+        ({"text": {"format": {"type": "xml"}}}, "text.format"),
+        (
+            {"text": {"format": {"type": "json_schema", "schema": 1}}},
+            "text.format.schema",
+        ),
+        ({"response_format": {"type": "sound"}}, "response_format"),
+        ({"grammar": "root ::= x"}, "grammar"),
         ({"temperature": "hot"}, "temperature"),
         (
             {

@@ -59,8 +59,8 @@ def test_echo_of_tokens_is_their_text(api):
 @pytest.mark.parametrize(
     "body",
     [
-        {"grammar": "root ::= x"},
-        {"response_format": {"type": "json_object"}},
+        {"grammar_lazy": True},
+        {"grammar_triggers": [{"type": 0, "value": "x"}]},
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])

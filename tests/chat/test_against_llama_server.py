@@ -29,11 +29,10 @@ CONVERSATIONS = {
 }
 
 OTHER_CAPABILITIES = {
-    # It appends to a list of its own, which our sandbox refuses.
-    "Kimi-K2-Instruct",
-    "Kimi-K2-Thinking",
-    # It adds an undefined `functions` to a text, which is an error in Jinja2.
+    # It reads `functions`, which llama-server leaves undefined, and so empty.
     "fireworks-ai-llama-3-firefunction-v2",
+    # It wants one part with two languages, which a text is made for it.
+    "google-translategemma-4b-it",
     # They do read lists of parts; llama-server's probe does not see it.
     "LFM2.5-8B-A1B",
     "mistralai-Ministral-3-14B-Reasoning-2512",
@@ -48,11 +47,7 @@ OTHER_PROMPTS = {
     ("IFM-K2-Horizon", "turns"),
     ("IFM-K2-Horizon", "tools"),
     ("google-gemma-4-31B-it-interleaved", "tools"),
-    ("google-translategemma-4b-it", "question"),
-    ("google-translategemma-4b-it", "turns"),
     # Reasons as above.
-    ("Kimi-K2-Instruct", "tools"),
-    ("Kimi-K2-Thinking", "tools"),
     ("fireworks-ai-llama-3-firefunction-v2", "question"),
     ("fireworks-ai-llama-3-firefunction-v2", "turns"),
     ("fireworks-ai-llama-3-firefunction-v2", "tools"),

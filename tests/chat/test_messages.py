@@ -95,8 +95,9 @@ def test_an_unsupported_system_message_joins_parts_with_parts():
     assert message["content"] == [{"type": "text", "text": "S"}, *PARTS]
 
 
-def test_an_unsupported_system_message_alone_is_dropped():
-    assert normalise_messages([{"role": "system", "content": "S"}], NO_SYSTEM) == []
+def test_an_unsupported_system_message_alone_speaks_as_the_user():
+    given = [{"role": "system", "content": "S"}]
+    assert normalise_messages(given, NO_SYSTEM) == [{"role": "user", "content": "S"}]
 
 
 def test_the_given_messages_are_not_changed():

@@ -143,7 +143,8 @@ def test_render_explains_a_failure_with_its_line(source, words):
 @pytest.mark.parametrize(
     "source",
     [
-        "{{ messages.append(1) }}",
+        "{{ messages.extend([1]) }}",
+        "{{ messages.clear() }}",
         "{{ messages[0].update(role='system') }}",
         "{{ ''.__class__.__mro__ }}",
         "{{ messages.__init__.__globals__ }}",
@@ -162,9 +163,31 @@ def test_render_tells_a_type_error_from_an_absent_variable():
 
 def test_render_leaves_the_callers_messages_alone():
     messages = [{"role": "user", "content": "Hi"}]
-    with pytest.raises(TemplateError):
-        ChatTemplate("{{ messages.pop() }}").render(messages)
+    template = ChatTemplate("{{ messages.pop() }}{{ tools[0].list.append(1) }}{{ x }}")
+    tools = [{"list": []}]
+    template.render(messages, tools=tools, extra={"x": []})
     assert messages == [{"role": "user", "content": "Hi"}]
+    assert tools == [{"list": []}]
+
+
+def test_render_lets_a_template_keep_lists():
+    source = "{% set l = [1] %}{{ l.append(2) or l.pop(0) }}{{ l }}"
+    assert render(source) == "1[2]"
+
+
+def test_render_gives_tools_as_text_to_a_template_that_reads_functions():
+    assert render("{{ functions }}") == "[]"
+    tools = [{"name": "ü"}]
+    assert render("{{ functions }}", tools=tools) == '[\n  {\n    "name": "ü"\n  }\n]'
+    assert render("{{ functions }}", extra={"functions": "F"}) == "F"
+
+
+def test_render_gives_languages_to_a_template_that_reads_them():
+    source = (
+        "{{ messages[0].content[0].source_lang_code }}"
+        "{{ messages[0].content[0].target_lang_code }}{{ messages[0].content[0].text }}"
+    )
+    assert render(source, extra={"target_lang_code": "de"}) == "en-GBdeHi"
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,20 @@ def test_a_background_response_outlives_its_reader_and_is_cancelled(
 # -- what goes wrong -------------------------------------------------------------------
 
 
+def test_a_background_response_is_read_again_after_any_event(
+    client: openai.OpenAI,
+) -> None:
+    with client.responses.create(**SHORT, background=True, stream=True) as stream:
+        events = list(stream)
+    id = events[0].response.id
+    for number in (0, 3, len(events) - 2):
+        with client.responses.retrieve(
+            id, stream=True, starting_after=number
+        ) as stream:
+            again = list(stream)
+        assert again == events[number + 1 :]
+
+
 def test_a_prompt_that_is_too_long_is_told_by_its_code(client: openai.OpenAI) -> None:
     for is_streamed in (False, True):
         with pytest.raises(openai.BadRequestError) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -233,6 +234,23 @@ def test_control_tokens_have_text_where_it_is_preserved(stories):
     assert run(stories, asked(stories, grammar))[0].text == "ab"
     kept = asked(stories, grammar, preserved_tokens=frozenset((bos,)))
     assert run(stories, kept)[0].text == "a<s>b"
+
+
+def test_text_goes_on_behind_that_of_an_earlier_generation(stories):
+    request = asked(stories, JSON)
+    whole, _ = run(stories, request)
+    first = tuple(whole.tokens[:4])
+    rest, result = run(stories, dataclasses.replace(request, generated=first))
+    assert [*first, *rest.tokens] == whole.tokens
+    assert result.finish is FinishReason.STOP_EOS
+
+
+def test_earlier_text_that_does_not_fit_ends_with_an_error(stories):
+    wrong = tuple(stories.vocab.tokenize("zz", add_special=False))
+    generation, result = run(stories, asked(stories, ABC, generated=wrong))
+    assert result.finish is FinishReason.ERROR
+    assert isinstance(result.error, ConstraintError)
+    assert generation.text == ""
 
 
 def test_mistake_is_refused_before_anything_is_submitted(stories):

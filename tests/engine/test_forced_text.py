@@ -249,11 +249,15 @@ def test_more_forced_tokens_than_the_batch_has_room_for_go_one_by_one():
 
 
 def test_long_recomputation_is_no_forced_text():
-    sequence = new_sequence(MOST_FORCED + 2)
-    sequence.n_decoded = 1
+    sequence = new_sequence(3)
+    sequence.tokens += [X] * (MOST_FORCED + 2)
+    sequence.n_decoded = MOST_FORCED + 2
+    sequence.n_computed = 3
     assert not sequence.has_forced
-    sequence.n_computed = 1
+    sequence.n_computed = 4
     assert sequence.has_forced
+    sequence.n_computed = 0
+    assert not sequence.has_forced
 
 
 def test_nothing_is_forced_behind_the_end():

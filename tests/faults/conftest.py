@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.server.conftest import start_server
+from tests.server.conftest import StartServer, start_server
 from tests.support.server_process import ServerProcess
 
-__all__ = ("MIB", "make_server", "start_server")
+__all__ = ("MIB", "ServerProcess", "StartServer", "make_server", "start_server")
 
 MIB = 1 << 20
 

@@ -117,7 +117,7 @@ class Parsed:
 
     def __init__(self, command: str, path: str) -> None:
         self.command = command
-        self.path = path
+        self.path, _, self.query = path.partition("?")
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,9 @@ class Parsed:
         ("DELETE", "/p/v1/stream/a::b/c", True),
         ("POST", "/p/v1/streams/lookup", True),
         ("GET", "/p/v1/stream/a", False),
+        ("GET", "/p/v1/responses/a?stream=false", True),
+        ("GET", "/p/v1/responses/a?starting_after=3&stream=true", False),
+        ("GET", "/p/v1/responses/a?stream=tru%65", False),
     ],
 )
 def test_control_is_what_only_looks(command: str, path: str, expected: bool) -> None:

@@ -12,6 +12,7 @@ from api.streams.sessions import StreamSessions
 from api.streams.stores.store import Claim
 from llamactypes.engine import Generation
 from llamactypes.engine.request import FinishReason
+from llamactypes.errors import LlamaError
 from tests.support.builders import make_request
 from tests.support.fake_engine import delta, result
 
@@ -33,15 +34,18 @@ class Story:
     def end(self) -> None:
         self.generation.append(None, result())
 
+    def fail(self, error: LlamaError) -> None:
+        self.generation.append(None, result(error=error))
+
     @property
     def production(self) -> Production:
         cancel = self.generation.cancel
-        return Production([self.generation], self._open, cancel, _error_event, b"{}")
+        return Production([self.generation], self._open, cancel, _error_event)
 
     @property
     def whole(self) -> Production:
         cancel = self.generation.cancel
-        return Production([self.generation], self._whole, cancel, None, b"{}")
+        return Production([self.generation], self._whole, cancel, None)
 
     def _on_cancel(self, generation: Generation) -> None:
         self.is_cancelled = True
@@ -61,7 +65,9 @@ class Story:
         yield sse.DONE
 
     def _whole(self, client: Client) -> Iterable[bytes]:
-        self.generation.wait(20)
+        end = self.generation.wait(20)
+        if end is not None and end.error is not None:
+            raise end.error
         yield b'{"text": "%b"}' % self.generation.text.encode()
 
 

@@ -12,7 +12,7 @@ from api.streams.log import StreamLog
 from api.streams.stores.directory import StreamDirectory
 from api.streams.stores.file_journal import FileJournal, open_private
 from api.streams.stores.memory import MemoryStore
-from api.streams.stores.records import decode
+from api.streams.stores.records import Kind, decode, encode
 from api.streams.stores.store import LogFacts, StreamKey
 from api.streams.stores.trouble import Trouble
 from api.streams.stores.written import Written, read_records
@@ -176,4 +176,7 @@ class FileStore(MemoryStore):
 
 def _read(path: Path) -> tuple[Written | None, int]:
     records, n_bytes = decode(path.read_bytes())
+    while records and records[-1].kind is Kind.TOKENS:
+        # Nothing that was made of these is there: they are generated again.
+        n_bytes -= len(encode(Kind.TOKENS, records.pop().payload))
     return read_records(records), n_bytes

@@ -16,7 +16,7 @@ from api.streams.stores.written import Written, end_of, header_of, image_of
 
 __all__ = ("FileJournal", "open_private")
 
-_SLACK_BYTES = 1 << 20
+_SLACK_BYTES = 1 << 16
 _REWRITE_AT = 3
 """A file is written anew when it is so many times what its log holds."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 __all__ = ("ReadableLog",)
 
@@ -62,8 +62,8 @@ class ReadableLog(Protocol):
         """The offset of the oldest byte that is held."""
 
     @property
-    def progress(self) -> str:
-        """How far it is while nothing was generated, for people."""
+    def progress(self) -> dict[str, Any]:
+        """How far it is while nothing was generated; empty: unknown."""
 
     def read(self, offset: int, timeout_s: float) -> tuple[bytes, bool]:
         """Return bytes from `offset` on, and whether nothing follows them.

@@ -67,8 +67,9 @@ class RedisStore(MemoryStore):
             return
         token = secrets.token_hex(16)
         try:
+            self._describe(token, facts, log)
             if facts.claim is not None:
-                self._claim(facts, facts.claim)
+                self._claim(token, facts, facts.claim)
             self._take_place(token, facts, log)
         except self._errors as error:
             self.trouble.note(error)
@@ -150,10 +151,9 @@ class RedisStore(MemoryStore):
         if text is None:
             return None
         state = RemoteState.decode(text)
-        note = self.trouble.note
-        return RemoteLog(self._client, token, state, self._errors, note)
+        return RemoteLog(self._client, token, state, self._errors, self.trouble)
 
-    def _claim(self, facts: LogFacts, claim: Claim) -> None:
+    def _claim(self, token: str, facts: LogFacts, claim: Claim) -> None:
         """Be the one that answers this request.
 
         Raises:
@@ -161,29 +161,32 @@ class RedisStore(MemoryStore):
             ClaimConflict: The key belongs to another request.
         """
         name = claim_name(facts.key.owner, claim.key)
-        value = json.dumps([claim.fingerprint, facts.key.conversation_id])
+        value = json.dumps([claim.fingerprint, facts.key.conversation_id, token])
         if self._client.set(name, value, nx=True, ex=self._ttl_s):
             return
         earlier = self._client.get(name)
         if earlier is not None:
-            fingerprint, conversation_id = json.loads(earlier)
-            log = self._find_elsewhere(StreamKey(facts.key.owner, conversation_id))
+            fingerprint, conversation_id, other = json.loads(earlier)
+            is_stopped = self._client.exists(names_of(other).stop)
+            log = None if is_stopped else self._remote(other)
             if log is not None:
                 same_request(Claim(claim.key, fingerprint), claim)
                 raise Claimed(log, conversation_id)
         self._client.set(name, value, ex=self._ttl_s)
 
-    def _find_elsewhere(self, key: StreamKey) -> ReadableLog | None:
-        token = self._client.get(stream_names(key)[0])
-        return None if token is None else self._remote(token.decode())
-
-    def _take_place(self, token: str, facts: LogFacts, log: StreamLog) -> None:
-        stream, owner = stream_names(facts.key)
+    def _describe(self, token: str, facts: LogFacts, log: StreamLog) -> None:
+        """Let whoever knows the token read the log, of which there is nothing yet."""
         names = names_of(token)
         state = RemoteState(facts, log.started_at)
         pipe = self._client.pipeline(transaction=True)
         pipe.set(names.state, state.encode(), ex=self._ttl_s)
         pipe.set(names.lease, 1, px=_LEASE_MS)
+        pipe.execute()
+
+    def _take_place(self, token: str, facts: LogFacts, log: StreamLog) -> None:
+        """Be the log of the conversation on all servers; the one before ends."""
+        stream, owner = stream_names(facts.key)
+        pipe = self._client.pipeline(transaction=True)
         pipe.zadd(owner, {facts.key.conversation_id: log.started_at})
         pipe.expire(owner, self._ttl_s)
         pipe.set(stream, token, ex=self._ttl_s, get=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from api.streams.stores.store import LogFacts, StreamKey
@@ -72,7 +72,7 @@ class RemoteState:
     n_total: int = 0
     n_events: int = 0
     crc: int = 0
-    progress: str = ""
+    progress: dict[str, Any] = field(default_factory=dict)
 
     def encode(self) -> str:
         """Return it as JSON."""

@@ -12,6 +12,7 @@ from api.streams.event_ids import with_ids
 from api.streams.ring import OffsetLost
 from api.streams.stores.redis_client import RedisClient
 from api.streams.stores.redis_keys import RemoteState, names_of
+from api.streams.stores.trouble import Trouble
 from api.streams.stores.written import error_from
 from api.streams.tally import Tally
 
@@ -22,6 +23,10 @@ _TOUCH_S = 0.5
 _READ_MS = 2000
 _GONE_S = 15.0
 """Redis may be gone for so long before a reader hears of it."""
+_GRACE_S = 2.0
+"""A server whose lease is over may be about to renew it: Redis was gone, not it."""
+_FORGOTTEN_S = 8.0
+"""The same where Redis has lost everything, and is about to be told it again."""
 _PIECES = 64
 
 
@@ -42,14 +47,15 @@ class RemoteLog:
         token: str,
         state: RemoteState,
         errors: tuple[type[Exception], ...],
-        on_error: Callable[[Exception], object],
+        trouble: Trouble,
     ) -> None:
         self._client = client
         self._names = names_of(token)
         self._state = state
         self._errors = errors
-        self._on_error = on_error
+        self._trouble = trouble
         self._lost_at: float | None = None
+        self._unleased_at: float | None = None
         self._touched_at = 0.0
         self._is_interrupted = False
         self._tail = b""
@@ -108,7 +114,7 @@ class RemoteLog:
         return self._state.first
 
     @property
-    def progress(self) -> str:
+    def progress(self) -> dict[str, Any]:
         """How far it is while nothing was generated."""
         return self._state.progress
 
@@ -183,7 +189,17 @@ class RemoteLog:
         text, lease = found
         if text is not None:
             self._state = RemoteState.decode(text)
-        if not self._state.is_done and lease is None:
+        self._check_lease(lease is not None, is_there=text is not None)
+
+    def _check_lease(self, is_leased: bool, *, is_there: bool) -> None:
+        """End what has had no server for so long that there is none."""
+        now = time.monotonic()
+        if is_leased or self._state.is_done:
+            self._unleased_at = None
+            return
+        if self._unleased_at is None:
+            self._unleased_at = now
+        if now - self._unleased_at > (_GRACE_S if is_there else _FORGOTTEN_S):
             self._interrupt()
 
     def _interrupt(self) -> None:
@@ -235,13 +251,15 @@ class RemoteLog:
         try:
             found = call()
         except self._errors as error:
-            self._on_error(error)
+            self._trouble.note(error)
             now = time.monotonic()
             self._lost_at = self._lost_at or now
             if now - self._lost_at > _GONE_S:
                 self._interrupt()
             return None
-        self._lost_at = None
+        if self._lost_at is not None:
+            self._lost_at = None
+            self._trouble.over()
         return found
 
 

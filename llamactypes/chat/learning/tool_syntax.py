@@ -25,7 +25,13 @@ from llamactypes.chat.output.format import CallPart, ChatFormat, Slot, ToolSynta
 
 __all__ = ("learn_tools",)
 
-_END_OF_CALLS = ("<|eom_id|>", "<|call|>", "<|calls|>", "<|tool_response>")
+_END_OF_CALLS = (
+    "<|eom_id|>",
+    "<|call|>",
+    "<|calls|>",
+    "<|tool_response>",
+    "<｜hy_eos:opensource｜>",
+)
 """End tokens that turns with calls end with, and no others."""
 
 _LAST_NUMBER = re.compile(r"\d{1,9}\Z")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
+from llamactypes.chat.output.markers import SPACE
 from llamactypes.chat.output.source import (
     BrokenTextError,
     CutOffError,
@@ -13,12 +15,45 @@ from llamactypes.chat.output.source import (
     skip_space,
 )
 
-__all__ = ("LONGEST_NAME", "peek", "read_run", "read_word")
+__all__ = ("LONGEST_NAME", "WordEnd", "peek", "read_run", "read_word")
 
 LONGEST_NAME = 256
 """Characters of a name, an id or a key: what is longer is no call."""
 
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f]")
+_NO_WORD = re.compile(r"[\x00-\x1f\x7f]")
+_NO_NAME = re.compile(r"[\x00-\x20\x7f]")
+
+
+class WordEnd:
+    """What a word ends at: one of some texts."""
+
+    __slots__ = ("_firsts", "_longest", "_pattern")
+
+    def __init__(
+        self, firsts: Iterable[str], *, at_space: bool = False, is_quoted: bool = False
+    ) -> None:
+        """End at one of `firsts`, at white space, or at a quote that is no escape."""
+        self._firsts = tuple(first for first in firsts if first)
+        self._longest = max(map(len, self._firsts), default=0)
+        patterns = [re.escape(first) for first in self._firsts]
+        if at_space:
+            patterns.append(f"[{SPACE}]")
+        if is_quoted:
+            patterns.append(r'(?<!\\)"')
+        self._pattern = re.compile("|".join(patterns) or r"(?!)")
+
+    def find(self, text: str, pos: int) -> int:
+        """Return where it is, or -1."""
+        found = self._pattern.search(text, pos)
+        return -1 if found is None else found.start()
+
+    def held(self, text: str, pos: int) -> int:
+        """Return where the last characters begin that may become it."""
+        for start in range(max(pos, len(text) - self._longest + 1), len(text)):
+            rest = text[start:]
+            if any(first.startswith(rest) for first in self._firsts):
+                return start
+        return len(text)
 
 
 def peek(source: Source) -> Reading[str]:
@@ -33,8 +68,10 @@ def peek(source: Source) -> Reading[str]:
     return source.text[source.pos]
 
 
-def read_word(source: Source, end: re.Pattern[str]) -> Reading[str]:
+def read_word(source: Source, end: WordEnd, *, is_name: bool = False) -> Reading[str]:
     """Read a short text on one line up to where `end` begins; without it.
+
+    A name has no white space within.
 
     Raises:
         BrokenTextError: It is empty, longer than `LONGEST_NAME` or has control
@@ -43,15 +80,16 @@ def read_word(source: Source, end: re.Pattern[str]) -> Reading[str]:
     """
     yield from skip_space(source)
     while True:
-        found = end.search(source.text, source.pos)
-        until = len(source.text) if found is None else found.start()
-        word = source.text[source.pos : until].rstrip(" \t\r\n")
-        if len(word) > LONGEST_NAME or _FORBIDDEN.search(word):
+        found = end.find(source.text, source.pos)
+        until = end.held(source.text, source.pos) if found < 0 else found
+        word = source.text[source.pos : until].rstrip(SPACE)
+        forbidden = _NO_NAME if is_name else _NO_WORD
+        if len(word) > LONGEST_NAME or forbidden.search(word):
             raise BrokenTextError
-        if found is not None:
+        if found >= 0:
             break
         if source.is_final:
-            raise CutOffError(word)
+            raise CutOffError(source.text[source.pos :])
         yield
     if not word:
         raise BrokenTextError

@@ -20,6 +20,7 @@ __all__ = (
     "Source",
     "accept",
     "expect",
+    "is_next",
     "more",
     "skip_space",
 )
@@ -113,8 +114,8 @@ def skip_space(source: Source) -> Reading[None]:
         yield
 
 
-def accept(source: Source, marker: Marker) -> Reading[bool]:
-    """Read white space and `marker`; without the marker, only the white space.
+def is_next(source: Source, marker: Marker) -> Reading[bool]:
+    """Read white space; return whether `marker` is behind it, without reading that.
 
     Raises:
         CutOffError: The text is over before it is clear.
@@ -122,10 +123,19 @@ def accept(source: Source, marker: Marker) -> Reading[bool]:
     yield from skip_space(source)
     while (end := marker.match(source.text, source.pos)) == MORE:
         yield from more(source)
-    if end == NO:
-        return False
-    source.take(end)
-    return True
+    return end != NO
+
+
+def accept(source: Source, marker: Marker) -> Reading[bool]:
+    """Read white space and `marker`; without the marker, only the white space.
+
+    Raises:
+        CutOffError: The text is over before it is clear.
+    """
+    is_there = yield from is_next(source, marker)
+    if is_there:
+        source.take(marker.match(source.text, source.pos))
+    return is_there
 
 
 def expect(source: Source, marker: Marker) -> Reading[None]:

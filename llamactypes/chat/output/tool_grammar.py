@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llamactypes.chat.output.format import ChatFormat
+from llamactypes.chat.output.grammar.answer import answer_turn
 from llamactypes.chat.output.grammar.arguments import ArgumentGrammar
 from llamactypes.chat.output.grammar.turn import Offer, TurnGrammar
 from llamactypes.chat.output.tool_choice import ToolChoice
@@ -25,6 +26,7 @@ def tool_grammar(
     in_reasoning: bool,
     control_tokens: Mapping[str, int],
     schema_path: str = _SCHEMA_PATH,
+    answer: Callable[[LarkGrammar], str] | None = None,
 ) -> str:
     """Return the grammar of an output that calls `tools` as `choice` says.
 
@@ -39,6 +41,8 @@ def tool_grammar(
         in_reasoning: The prompt ends inside the thinking.
         control_tokens: Text to number.
         schema_path: Where the client finds the schema of tool number ``{index}``.
+        answer: Adds the form of an answer to the grammar and returns its expression:
+            with ``auto`` the output is calls, or that.
 
     Raises:
         ConstraintError: The schema of a tool cannot be honoured. The message names the
@@ -60,5 +64,9 @@ def tool_grammar(
     if not offered:
         raise ValueError("a grammar of tool calls needs a tool that may be called")
     turn = TurnGrammar(format, format.tools, grammar, offered, is_parallel)
+    if answer is not None and choice.mode != "required":
+        calls = turn.required(in_reasoning=in_reasoning)
+        said = answer_turn(format, grammar, answer(grammar), in_reasoning=in_reasoning)
+        return grammar.finish(f"{calls} | {said}")
     write = turn.required if choice.mode == "required" else turn.auto
     return grammar.finish(write(in_reasoning=in_reasoning))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 from llamactypes.chat.output.calls.section import SectionReader
 from llamactypes.chat.output.format import ChatFormat, Tags
@@ -18,6 +20,23 @@ _BLANK = Marker("")
 _NEVER = re.compile(r"(?!)")
 
 Reader = Callable[[Marker], Reading[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """A format's markers, and what finds where they may begin."""
+
+    think: Marker
+    thought: Marker
+    open: Marker
+    close: Marker
+    first: re.Pattern[str]
+    """Any marker that may come where nothing was said yet."""
+    later: re.Pattern[str]
+    """Any that may come within the answer."""
+    interesting: re.Pattern[str]
+    """The same, and white space at the end, which waits for what follows."""
+    thought_begins: re.Pattern[str]
 
 
 class TurnReader:
@@ -43,17 +62,17 @@ class TurnReader:
         self._section = section
         self._triggers = () if section is None else section.triggers
         self._is_weak = section is not None and section.is_weak
-        self._think, self._thought = _markers(form.reasoning, form.aliases)
-        self._open, self._close = _markers(form.content, form.aliases)
+        marks = _marks(form, self._triggers, self._is_weak)
+        self._think, self._thought = marks.think, marks.thought
+        self._open, self._close = marks.open, marks.close
+        self._first, self._later = marks.first, marks.later
+        self._thought_begins = marks.thought_begins
+        self.interesting = marks.interesting
+        """Finds what may not be appended to the answer as it is, see `is_plain`."""
         self._may_think = bool(self._think)
         self._is_open = False
         self._begins_thinking = form.reasoning is not None and (
             in_reasoning or not self._think
-        )
-        later = (self._close, *(() if self._is_weak else self._triggers))
-        self._later = _beginnings(later)
-        self._first = _beginnings(
-            (self._think, self._open, self._close, *self._triggers)
         )
         self._is_continuation = is_continuation
         self._reasoning = Speech(out, Reasoning)
@@ -62,11 +81,9 @@ class TurnReader:
             Content,
             hidden=0 if in_reasoning or is_continuation else len(form.prompted),
             is_blank=not is_continuation,
-            holds_space=any(later),
+            holds_space=marks.later is not _NEVER,
         )
         self._is_waiting = False
-        self.interesting = _interesting(later)
-        """Finds what may not be appended to the answer as it is, see `is_plain`."""
 
     @property
     def is_plain(self) -> bool:
@@ -134,15 +151,15 @@ class TurnReader:
 
     def _begin_thinking(self, marker: Marker) -> Reading[None]:
         self._take(marker)
+        self._content.at_marker()
         self._reasoning.at_marker()
         yield from self._read_thinking()
 
     def _read_thinking(self) -> Reading[None]:
         """Read thinking and what ends it."""
         source, close = self._source, self._thought
-        beginning = _beginnings((close,))
         while True:
-            found = beginning.search(source.text, source.pos)
+            found = self._thought_begins.search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
             if end > source.pos:
                 self._reasoning.write(source.take(end))
@@ -202,6 +219,20 @@ class TurnReader:
             self._is_open = False
 
 
+@lru_cache(maxsize=64)
+def _marks(form: ChatFormat, triggers: tuple[Marker, ...], is_weak: bool) -> _Marks:
+    # A server has a handful of formats, and a parser for every choice.
+    think, thought = _markers(form.reasoning, form.aliases)
+    open_, close = _markers(form.content, form.aliases)
+    later = _beginnings((close, *(() if is_weak else triggers)))
+    first = _beginnings((think, open_, close, *triggers))
+    interesting = later
+    if later is not _NEVER:
+        interesting = re.compile(rf"{later.pattern}|[{SPACE}]\Z")
+    begins = _beginnings((thought,))
+    return _Marks(think, thought, open_, close, first, later, interesting, begins)
+
+
 def _markers(tags: Tags | None, aliases: Aliases) -> tuple[Marker, Marker]:
     if tags is None:
         return _BLANK, _BLANK
@@ -214,11 +245,3 @@ def _beginnings(markers: Iterable[Marker]) -> re.Pattern[str]:
     if not characters:
         return _NEVER
     return re.compile("[" + "".join(map(re.escape, sorted(characters))) + "]")
-
-
-def _interesting(markers: Iterable[Marker]) -> re.Pattern[str]:
-    beginnings = _beginnings(markers)
-    if beginnings is _NEVER:
-        return _NEVER
-    # White space at the end waits: it is nobody's when a marker follows.
-    return re.compile(rf"{beginnings.pattern}|[{SPACE}]\Z")

@@ -40,6 +40,15 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     # Intercepted operators are not folded by the compiler, so that the limits hold.
     intercepted_binops = frozenset({"+", "*", "**", "%"})
 
+    grows_lists = False
+    """Whether a template may append to lists and pop from them."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Return whether a template may use an attribute."""
+        if self.grows_lists and type(obj) is list and attr in ("append", "pop"):
+            return True
+        return super().is_safe_attribute(obj, attr, value)
+
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Compute ``left operator right`` unless the result would be too large."""
         budget = RenderBudget.current()
@@ -208,13 +217,19 @@ def _guarded(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def make_environment() -> ChatEnvironment:
-    """Return a new environment with Hugging Face's extensions, filters and globals."""
+def make_environment(*, grows_lists: bool = False) -> ChatEnvironment:
+    """Return a new environment with Hugging Face's extensions, filters and globals.
+
+    Args:
+        grows_lists: A template may append to lists and pop from them: those it is
+            given must be copies.
+    """
     environment = ChatEnvironment(
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=[LoopControlExtension, GenerationTag],
     )
+    environment.grows_lists = grows_lists
     environment.tests[_STEP] = _count_step
     environment.filters[_JOIN] = _join_checked
     environment.filters["tojson"] = _tojson

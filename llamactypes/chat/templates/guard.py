@@ -38,7 +38,10 @@ class GuardedText:
 
 
 def guarded(
-    specials: SpecialTexts, values: Values, render: Callable[[Values], str]
+    specials: SpecialTexts,
+    values: Values,
+    render: Callable[[Values], str],
+    plain: str | None = None,
 ) -> GuardedText:
     """Render `values` and find out where the special tokens in them came to stand.
 
@@ -47,11 +50,12 @@ def guarded(
         values: Everything a client wrote: JSON values. Keys count, too.
         render: Makes the prompt; called once more for values that spell a token, and
             twice or three times more for templates that marks confuse.
+        plain: What `render` makes of `values`, where that is known already.
 
     Raises:
         TemplateError: From `render` with the values as they are.
     """
-    text = render(values)
+    text = render(values) if plain is None else plain
     if not _spells(specials, values):
         return GuardedText(text)
     for is_wide in (False, True):

@@ -205,12 +205,12 @@ def _arguments(value: Any, caps: Capabilities, where: str) -> Any:
 
 
 def _without_system(messages: Sequence[Message]) -> list[Message]:
-    # Like llama-server: only a first system message; alone it is dropped.
+    # Like llama-server: only a first system message. Alone it speaks as the user.
     if not messages or messages[0]["role"] != "system":
         return list(messages)
     system, *rest = messages
     if not rest:
-        return []
+        return [{**system, "role": "user"}]
     joined = _joined(system["content"], rest[0]["content"])
     return [{**rest[0], "content": joined}, *rest[1:]]
 

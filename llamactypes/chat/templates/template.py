@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 import jinja2
+from jinja2 import meta
 
 from llamactypes.chat.templates.budget import RenderBudget
 from llamactypes.chat.templates.environment import (
@@ -17,7 +18,8 @@ from llamactypes.chat.templates.environment import (
     ChatEnvironment,
     make_environment,
 )
-from llamactypes.errors import TemplateError
+from llamactypes.chat.templates.host import for_host
+from llamactypes.errors import TemplateError, TemplateLimit
 
 __all__ = ("CHATML", "MAX_SOURCE_CHARS", "ChatTemplate")
 
@@ -35,6 +37,7 @@ MAX_SOURCE_CHARS = 1024 * 1024
 """Longest template text, in characters."""
 
 _TEMPLATE_FILE = "<template>"
+_CODES = ("source_lang_code", "target_lang_code")
 _OPTIONAL = ("tools", "documents")
 _PYTHON_ERRORS = (
     ArithmeticError,
@@ -74,7 +77,9 @@ class ChatTemplate:
         self.name = name
         self.bos_token = bos_token
         self.eos_token = eos_token
+        self._environment = _environment(grows_lists=_grows_lists(source))
         self._template = self._compile()
+        self._names = self._names_read()
 
     def _compile(self) -> jinja2.Template:
         if len(self.source) > MAX_SOURCE_CHARS:
@@ -83,7 +88,7 @@ class ChatTemplate:
                 f"the limit is {MAX_SOURCE_CHARS}"
             )
         try:
-            return _environment().from_string(self.source)
+            return self._environment.from_string(self.source)
         except jinja2.TemplateSyntaxError as error:
             raise TemplateError(
                 f"chat template '{self.name}' does not parse: "
@@ -93,6 +98,10 @@ class ChatTemplate:
             raise TemplateError(
                 f"chat template '{self.name}' cannot be compiled: {error}"
             ) from error
+
+    def _names_read(self) -> frozenset[str]:
+        names = meta.find_undeclared_variables(self._environment.parse(self.source))
+        return frozenset(names | {code for code in _CODES if code in self.source})
 
     def render(
         self,
@@ -122,17 +131,19 @@ class ChatTemplate:
                 `llamactypes.chat.templates.budget`.
         """
         moment = now or datetime.now()
+        own = _own if self._environment.grows_lists else _same
         variables = {
-            "messages": list(messages),
-            "tools": tools,
-            "documents": documents,
+            "messages": own(list(messages)),
+            "tools": own(tools),
+            "documents": own(documents),
             "add_generation_prompt": add_generation_prompt,
             "bos_token": self.bos_token,
             "eos_token": self.eos_token,
             "date_string": moment.strftime("%d %b %Y"),
             "datetime": moment.strftime("%b %d %Y"),
-            **(extra or {}),
+            **own(dict(extra or {})),
         }
+        variables = for_host(self._names, variables)
         budget = RenderBudget()
         with self._errors_explained(), budget.active(), _present(now):
             try:
@@ -158,28 +169,47 @@ class ChatTemplate:
         try:
             yield
         except jinja2.exceptions.SecurityError as error:
-            raise self._failure("is not allowed", error) from error
+            raise TemplateLimit(self._failure("is not allowed", error)) from error
         except jinja2.TemplateError as error:
             if type(error) is jinja2.TemplateError:  # from raise_exception
                 raise TemplateError(error.message or "") from error
-            raise self._failure("failed", error) from error
+            raise TemplateError(self._failure("failed", error)) from error
         except RecursionError as error:
-            raise self._failure("failed", "it calls itself without end") from error
+            reason = "it calls itself without end"
+            raise TemplateLimit(self._failure("failed", reason)) from error
         except _PYTHON_ERRORS as error:
-            raise self._failure("failed", error) from error
+            raise TemplateError(self._failure("failed", error)) from error
 
-    def _failure(self, verb: str, error: Exception | str) -> TemplateError:
+    def _failure(self, verb: str, error: Exception | str) -> str:
         place = ""
         if isinstance(error, Exception):
             line = _template_line(error.__traceback__)
             place = f" at line {line}" if line else ""
         text = f"chat template '{self.name}' {verb}{place}: {error}"
-        return TemplateError(text.rstrip(": "))
+        return text.rstrip(": ")
 
 
-@lru_cache(maxsize=1)
-def _environment() -> ChatEnvironment:
-    return make_environment()
+def _grows_lists(source: str) -> bool:
+    """Whether a template changes lists, which must then be its own."""
+    return ".append(" in source or ".pop(" in source
+
+
+def _own(value: Any) -> Any:
+    """Copy JSON values, so that a template's changes stay in its rendering."""
+    if isinstance(value, Mapping):
+        return {key: _own(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_own(each) for each in value]
+    return value
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@lru_cache(maxsize=2)
+def _environment(*, grows_lists: bool) -> ChatEnvironment:
+    return make_environment(grows_lists=grows_lists)
 
 
 @contextmanager

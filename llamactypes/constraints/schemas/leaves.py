@@ -16,7 +16,9 @@ from llamactypes.errors import ConstraintError
 __all__ = ("anchored", "check_value", "numbers", "texts", "values")
 
 _MAX_EXACT = 2**53
-_MAX_LOW = 2**63
+_FARTHEST = 10**17
+"""From 0: bounds that are farther away are as good as this one."""
+_SMALLEST = 1e-15
 _MAX_DIGITS = 9
 _MAX_VALUE_DEPTH = 30
 
@@ -72,7 +74,12 @@ def numbers(schema: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def _rounded(value: int | float, towards: float) -> int | float:
-    """Return the nearest number that a double holds, not beyond `value`."""
+    """Return the nearest bound that can be compiled, not beyond `value`."""
+    is_away = (value > 0) == (towards > 0)
+    if abs(value) > _FARTHEST and not is_away:
+        return math.copysign(_FARTHEST, value)
+    if 0 < abs(value) < _SMALLEST:
+        return math.copysign(_SMALLEST, value) if is_away else 0
     if isinstance(value, float) or abs(value) <= _MAX_EXACT:
         return value
     near = float(value)
@@ -83,7 +90,7 @@ def _rounded(value: int | float, towards: float) -> int | float:
 def _check_bounds(bounds: Mapping[str, float], path: str) -> None:
     lows = [bounds[key] for key in ("minimum", "exclusiveMinimum") if key in bounds]
     highs = [bounds[key] for key in ("maximum", "exclusiveMaximum") if key in bounds]
-    if max(lows, default=0) >= _MAX_LOW or min(highs, default=0) <= -_MAX_LOW:
+    if max(lows, default=0) > _FARTHEST or min(highs, default=0) < -_FARTHEST:
         raise ConstraintError(f"the bounds at {path} are too far from 0", path)
     if lows and highs and max(lows) > min(highs):
         raise unsatisfiable(path, f"nothing is between {max(lows)} and {min(highs)}")

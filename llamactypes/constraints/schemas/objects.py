@@ -154,7 +154,8 @@ def _at_most(found: dict[str, Any], high: int, path: str) -> dict[str, Any]:
     if len(required) == high and not found.get("patternProperties"):
         kept = {name: listed.get(name, True) for name in required}
         return {**found, "properties": kept, "additionalProperties": False}
-    if high != 1 and not listed.keys() <= set(required):
+    is_simple = high == 1 and is_closed
+    if not is_simple and not listed.keys() <= set(required):
         why = "is honoured only if all listed properties are required"
         raise refusal(path, "maxProperties", why)
     return {**found, "maxProperties": high}
@@ -170,6 +171,9 @@ def _at_least(found: dict[str, Any], low: int, path: str) -> dict[str, Any]:
             raise unsatisfiable(path, f"fewer than minProperties ({low}) are possible")
         if low == len(listed):
             return {**found, "required": list(listed)}
+    elif listed:
+        why = "is honoured only if as many listed properties are required"
+        raise refusal(path, "minProperties", why)
     if low > 1:
         # A model may write one name twice, which counts once.
         raise refusal(path, "minProperties", "above 1 cannot be honoured here")

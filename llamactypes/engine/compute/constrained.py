@@ -56,14 +56,14 @@ class ConstrainedChain:
             return None
         sampling, tokens = request.sampling, sequence.tokens
         forbidden = {token for token, bias in sampling.logit_bias if bias == -np.inf}
-        matcher = request.constraint.matcher()
-        if sampling.seed != RANDOM_SEED or sampling.n_probs:
-            return cls(chain, matcher, end_tokens, forbidden)
-        # What is sampled now is not in `tokens` yet, and one place stays free for what
-        # comes next: a full context loses its middle only then.
-        return cls(
-            chain, matcher, end_tokens, forbidden, lambda: n_ctx - len(tokens) - 2
-        )
+        n_room: Callable[[], int] | None = None
+        if sampling.seed == RANDOM_SEED and not sampling.n_probs:
+            # What is sampled now is not in `tokens` yet, and one place stays free for
+            # what comes next: a full context loses its middle only then.
+            n_room = lambda: n_ctx - len(tokens) - 2  # noqa: E731
+        made = cls(chain, request.constraint.matcher(), end_tokens, forbidden, n_room)
+        made._resume(request.generated)
+        return made
 
     def __init__(
         self,
@@ -107,6 +107,8 @@ class ConstrainedChain:
     def take(self, logits: NDArray[np.float32]) -> int:
         """Do the same for a row that was looked up; also on another thread."""
         self.forced = ()
+        if self.error is not None:
+            return NO_TOKEN
         try:
             token = self._chain.draw(logits)
             if not self._matcher.allows(token):
@@ -117,6 +119,15 @@ class ConstrainedChain:
         except (ConstraintError, SamplingError) as error:
             return self._fail(error)
         return token
+
+    def _resume(self, generated: SequenceOf[int]) -> None:
+        """Go on behind what an earlier generation has written."""
+        try:
+            for token in generated:
+                if token not in self._end_tokens:
+                    self._matcher.consume(token)
+        except ConstraintError as error:
+            self._fail(error)
 
     def _force(self, token: int, n_room: int) -> SequenceOf[int]:
         """Return what must follow `token`, accepted."""
@@ -131,6 +142,8 @@ class ConstrainedChain:
 
     def apply(self, logits: NDArray[np.float32]) -> Candidates | None:
         """Do the same, but return all that the chain left; None: `NO_TOKEN`."""
+        if self.error is not None:
+            return None
         try:
             candidates = self._chain.apply(logits)
             if not self._matcher.allows(candidates.selected):

@@ -167,7 +167,8 @@ class LlamaModel:
         sampling = request.sampling
         dry = self._dry_prototypes.get(sampling)
         chain = SamplerChain.from_params(self._model, sampling, dry=dry)
-        for token in request.prompt_tokens[_history_start(request) :]:
+        history = request.prompt_tokens + request.generated
+        for token in history[_history_start(request) :]:
             chain.accept(token)
         return chain
 
@@ -205,7 +206,8 @@ def _history_start(request: GenerationRequest) -> int:
     PERF: accepting a token costs about a microsecond per sampler, so a prompt is
     accepted only as far as a sampler with a memory needs it.
     """
-    sampling, n_prompt = request.sampling, len(request.prompt_tokens)
+    sampling = request.sampling
+    n_history = len(request.prompt_tokens) + len(request.generated)
     look_back = 0
     if "penalties" in sampling.samplers and (
         sampling.repeat_penalty != 1.0
@@ -215,7 +217,7 @@ def _history_start(request: GenerationRequest) -> int:
         look_back = sampling.repeat_last_n
     if "dry" in sampling.samplers and sampling.dry_multiplier:
         look_back = max(look_back, sampling.dry_penalty_last_n)
-    return 0 if look_back < 0 else max(0, n_prompt - look_back)
+    return 0 if look_back < 0 else max(0, n_history - look_back)
 
 
 def _model_params(config: EngineConfig) -> ModelParams:

@@ -130,6 +130,7 @@ class Scheduler:
         if self._planner.turns is not None:
             sequence.n_trusted = self._planner.turns.n_reusable(sequence)
         sequence.piece_of = self._piece_of(sequence.request)
+        sequence.resume()
         sequence.cuts = self._checkpoints.cuts(sequence.n_prompt)
         if sequence.use.start:
             sequence.cuts.append(sequence.use.start)
@@ -221,6 +222,13 @@ class Scheduler:
         admission.slot.empty()  # what it held is the sequence's now, or gone
         if not sequence.tokens:
             return self._finish(sequence, FinishReason.LENGTH)
+        if sequence.request.generated and not admission.sequence.t_first:
+            # An earlier generation may have been at its end, and never said so.
+            last = sequence.request.generated[-1]
+            reason = self._limits.reason(sequence, last)
+            if reason is not None:
+                sequence.text.finish()  # told with the last of these tokens
+                return self._finish(sequence, reason)
         if sequence.request.return_progress and not sequence.n_decoded:
             return Event(sequence, sequence.progress_delta(now))
         return Event(sequence)

@@ -91,8 +91,8 @@ class Sequence:
         self.request = request
         self.seed = seed
         self.use = use
-        self.tokens: list[int] = list(request.prompt_tokens)
-        self.n_prompt = len(self.tokens)
+        self.tokens: list[int] = [*request.prompt_tokens, *request.generated]
+        self.n_prompt = len(request.prompt_tokens)
         self.n_computed = 0
         self.n_cached = 0
         self.n_prompt_computed = 0
@@ -102,7 +102,7 @@ class Sequence:
         self.cuts: list[int] = []
         self.waits_for: Sequence | None = None
         self.n_wanted = 0
-        self.n_decoded = 0
+        self.n_decoded = len(request.generated)
         self.slot: int | None = None
         self.is_entered = False
         self.state = SequenceState.WAITING
@@ -192,7 +192,8 @@ class Sequence:
     @property
     def has_forced(self) -> bool:
         """Whether its next chunk begins with what was sampled, and more was forced."""
-        return self.n_decoded > 0 and 1 < self.n_missing <= MOST_FORCED + 1
+        is_behind_prompt = self.n_computed >= self.n_prompt and self.n_decoded > 0
+        return is_behind_prompt and 1 < self.n_missing <= MOST_FORCED + 1
 
     def start(self, n_cached: int, now: float) -> None:
         """Begin in its slot, of whose KV cache the first `n_cached` tokens are ours."""
@@ -202,9 +203,14 @@ class Sequence:
             self.t_start = now
             self.n_cached = n_cached
 
+    def resume(self) -> None:
+        """Be where an earlier generation was after `GenerationRequest.generated`."""
+        for token in self.request.generated:
+            self.text.feed(self.piece_of(token))
+
     def add_token(self, token: int, now: float) -> None:
         """Append a sampled token; its text is read when somebody needs it."""
-        if not self.n_decoded:
+        if not self.t_first:
             self.t_first = now
         self.t_last = now
         self.n_decoded += 1
@@ -281,12 +287,13 @@ class Sequence:
         Before the first one the prompt is timed until `now`.
         """
         t_prompt = self.t_first or now
+        n_decoded = self.n_decoded - len(self.request.generated)
         return Timings(
             self.n_cached,
             self.n_prompt_computed,
             (t_prompt - self.t_start) * 1e3 if t_prompt else 0.0,
-            self.n_decoded,
-            max(1e-3, (self.t_last - self.t_first) * 1e3) if self.n_decoded else 0.0,
+            n_decoded,
+            max(1e-3, (self.t_last - self.t_first) * 1e3) if n_decoded else 0.0,
         )
 
     def finish(self, reason: FinishReason, error: LlamaError | None = None) -> Result:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from llamactypes.chat.output.calls.draft import Draft
 from llamactypes.chat.output.calls.json_arguments import (
@@ -16,36 +14,30 @@ from llamactypes.chat.output.calls.python_arguments import read_python
 from llamactypes.chat.output.calls.tagged_arguments import TaggedReader
 from llamactypes.chat.output.calls.unquoted_arguments import UnquotedReader
 from llamactypes.chat.output.format import ArgumentForm, Slot, ToolSyntax
-from llamactypes.chat.output.markers import MORE, NO, Aliases, Marker
-from llamactypes.chat.output.reading import peek, read_word
+from llamactypes.chat.output.markers import Aliases, Marker
+from llamactypes.chat.output.reading import WordEnd, peek, read_word
 from llamactypes.chat.output.source import (
     BrokenTextError,
     Reading,
     Source,
     expect,
-    more,
+    is_next,
 )
 
-__all__ = ("CallReader", "Schemas")
+__all__ = ("CallReader",)
 
-Schemas = Mapping[str, Mapping[str, Any]]
-"""Name of a tool → schema of its parameters."""
-
-_WORD_ENDS = re.compile(r"[ \t\r\n]")
 _OPENING = {ArgumentForm.JSON: "{", ArgumentForm.JSON_STRING: '"'}
 
 
 class CallReader:
     """Reads a call whose parts come in the syntax's order."""
 
-    def __init__(
-        self, syntax: ToolSyntax, schemas: Schemas, aliases: Aliases = ()
-    ) -> None:
+    def __init__(self, syntax: ToolSyntax, aliases: Aliases = ()) -> None:
         """Prepare to read; `aliases` as in `ChatFormat`."""
         self._syntax = syntax
-        self._schemas = schemas
         self._id = re.compile(syntax.id_pattern)
         self._tagged = None if syntax.tagged is None else TaggedReader(syntax.tagged)
+        self._quotes = syntax.quotes_names
         self._unquoted = UnquotedReader(syntax.quote)
         self._parts = tuple(
             Marker(part, aliases) if isinstance(part, str) else part
@@ -82,10 +74,10 @@ class CallReader:
             if isinstance(part, Marker):
                 yield from expect(source, part)
             elif part is Slot.ARGUMENTS:
-                draft.begin()
                 yield from self._read_arguments(source, draft, index)
             else:
-                word = yield from read_word(source, self._ends[index])
+                end = self._ends[index]
+                word = yield from read_word(source, end, is_name=not self._quotes)
                 self._put(draft, part, word)
             draft.is_complete = index >= self._last_slot
 
@@ -103,7 +95,7 @@ class CallReader:
             raise BrokenTextError
 
     def _unescaped(self, name: str) -> str:
-        if "\\" not in name or not self._syntax.quotes_names:
+        if "\\" not in name or not self._quotes:
             return name
         try:
             return str(json.loads(f'"{name}"'))
@@ -115,8 +107,9 @@ class CallReader:
     ) -> Reading[None]:
         form = self._syntax.arguments
         if self._tagged is not None:
-            schema = self._schemas.get(draft.name)
-            yield from self._tagged.read(source, draft.add, schema)
+            closing = yield from self._tagged.read(source, draft.add, draft.schema)
+            yield from self._check_next(source, index)
+            draft.add(closing)
         elif form is ArgumentForm.PYTHON:
             yield from read_python(source, draft.add)
         elif form is ArgumentForm.UNQUOTED:
@@ -130,28 +123,33 @@ class CallReader:
 
     def _has_none(self, source: Source, index: int) -> Reading[bool]:
         """Whether what follows the arguments is there instead of them."""
-        following = self._parts[index + 1 : index + 2]
+        following = self._following(index)
         if (yield from peek(source)) == "{" or not following:
             return False
-        marker = following[0]
-        if not isinstance(marker, Marker) or not marker:
-            return False
-        while (end := marker.match(source.text, source.pos)) == MORE:
-            yield from more(source)
-        return end != NO
+        return (yield from is_next(source, following))
 
-    def _end_of_word(self, index: int) -> re.Pattern[str]:
+    def _check_next(self, source: Source, index: int) -> Reading[None]:
+        """Check that what follows the arguments is there; read only white space."""
+        following = self._following(index)
+        if following and not (yield from is_next(source, following)):
+            raise BrokenTextError
+
+    def _following(self, index: int) -> Marker:
+        parts = self._parts[index + 1 : index + 2]
+        return parts[0] if parts and isinstance(parts[0], Marker) else Marker("")
+
+    def _end_of_word(self, index: int) -> WordEnd:
         """What ends the word in the slot at `index`."""
         behind = self._parts[index + 1 :]
-        following = behind[0] if behind else Marker("")
-        if isinstance(following, Marker) and following:
-            if self._syntax.quotes_names and following.text.lstrip().startswith('"'):
-                return re.compile(r'(?<!\\)"')
-            return re.compile("|".join(map(re.escape, following.firsts)))
-        return re.compile("|".join((_WORD_ENDS.pattern, *self._firsts(behind))))
+        following = self._following(index)
+        if not following:
+            return WordEnd(self._firsts(behind), at_space=True)
+        if self._quotes and following.text.lstrip().startswith('"'):
+            return WordEnd((), is_quoted=True)
+        return WordEnd(following.firsts)
 
     def _firsts(self, behind: tuple[Marker | Slot, ...]) -> list[str]:
-        """What may come without white space before it, as regular expressions."""
+        """What may come without white space before it."""
         firsts: list[str] = []
         for part in behind:
             if isinstance(part, Marker):
@@ -163,4 +161,4 @@ class CallReader:
                 firsts.append(_OPENING.get(self._syntax.arguments, ""))
             if any(firsts):
                 break
-        return [re.escape(first) for first in firsts if first]
+        return firsts

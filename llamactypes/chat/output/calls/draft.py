@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from llamactypes.chat.output.pieces import Arguments, CallBegin, Piece
 from llamactypes.chat.output.source import Source
 
-__all__ = ("Draft",)
+__all__ = ("Draft", "Schemas")
+
+Schemas = Mapping[str, Mapping[str, Any]]
+"""Name of a tool → schema of its parameters."""
 
 
 class Draft:
@@ -20,6 +26,7 @@ class Draft:
         "_index",
         "_is_early",
         "_out",
+        "_schemas",
         "_source",
         "id",
         "is_complete",
@@ -28,11 +35,19 @@ class Draft:
     )
 
     def __init__(
-        self, source: Source, out: list[Piece], index: int, *, is_early: bool
+        self,
+        source: Source,
+        out: list[Piece],
+        index: int,
+        schemas: Schemas,
+        *,
+        is_early: bool,
     ) -> None:
+        """Begin call number `index`; show it as it comes if `is_early`."""
         self._source = source
         self._out = out
         self._index = index
+        self._schemas = schemas
         self._is_early = is_early
         self._arguments: list[str] = []
         self.id = ""
@@ -41,18 +56,23 @@ class Draft:
         self.is_complete = False
         """Its arguments are whole: only literal texts may follow."""
 
-    def begin(self) -> None:
-        """Name and id are known and the arguments come."""
-        if self._is_early:
-            self._show()
+    @property
+    def schema(self) -> Mapping[str, Any] | None:
+        """The schema of the arguments, if the tool that is named is known."""
+        return self._schemas.get(self.name)
 
     def add(self, text: str) -> None:
         """Append JSON text to the arguments, made of all that was read so far."""
+        if not text:
+            return
+        if self._is_early and not self.is_shown:
+            # Not before: what has only a name is rather text that looks like a call.
+            self._show()
         if not self.is_shown:
             self._arguments.append(text)
-        elif text:
-            self._out.append(Arguments(self._index, text))
-            self._source.hold()
+            return
+        self._out.append(Arguments(self._index, text))
+        self._source.hold()
 
     def show(self) -> None:
         """Show what is not shown yet."""

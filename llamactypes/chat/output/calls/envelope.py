@@ -110,17 +110,23 @@ class EnvelopeReader:
     def _fill(self, draft: Draft, text: str) -> None:
         found: dict[Path, str] = {}
         for path, written in self._members(text, 0, ()):
-            is_known = path in self._envelope.slots or path in self._envelope.constants
-            if not is_known or path in found:
+            if path in found or not self._is_known(path, written):
                 # Nobody would see it in a call, and text is not lost.
                 raise BrokenTextError
             found[path] = written
         slots = {slot: found.get(path) for path, slot in self._envelope.slots.items()}
-        draft.name = _text_of(slots[Slot.NAME])
+        name = slots[Slot.NAME]
+        if name is None or not name.startswith('"') or len(name) < len('"a"'):
+            raise BrokenTextError
+        draft.name = _text_of(name)
         draft.id = _text_of(slots.get(Slot.ID))
-        if not draft.name or (draft.id and not self._id.fullmatch(draft.id)):
+        if draft.id and not self._id.fullmatch(draft.id):
             raise BrokenTextError
         draft.add(_object_of(slots[Slot.ARGUMENTS]))
+
+    def _is_known(self, path: Path, written: str) -> bool:
+        is_constant = path in self._envelope.constants and written[0] not in "{["
+        return path in self._envelope.slots or is_constant
 
     def _members(self, text: str, pos: int, path: Path) -> Iterator[tuple[Path, str]]:
         """Yield each member's path and JSON text; `text` is valid and an object."""

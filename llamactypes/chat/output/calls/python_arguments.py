@@ -16,7 +16,7 @@ from llamactypes.chat.output.source import (
     more,
 )
 
-__all__ = ("read_python",)
+__all__ = ("json_of_python", "read_python")
 
 Add = Callable[[str], None]
 
@@ -49,18 +49,42 @@ def read_python(source: Source, add: Add) -> Reading[None]:
         BrokenTextError: Something is no keyword argument with a plain value.
         CutOffError: The text is over within the arguments.
     """
-    add("{")
-    before = ""
+    before = "{"
     while (yield from peek(source)) != ")":
-        name = yield from _read_word(source, _WORD, add, f'{before}"')
-        yield from _expect(source, "=")
+        name = yield from _read_name(source, add, before)
         if not name:
             raise BrokenTextError
         add(f"{before}{json.dumps(name)}: ")
         yield from _read_value(source, add, 0)
         yield from _skip_comma(source, ")")
         before = ", "
-    add("}")
+    add("{}" if before == "{" else "}")
+
+
+def _read_name(source: Source, add: Add, before: str) -> Reading[str]:
+    name = ""
+    try:
+        name = yield from read_run(source, _WORD)
+        yield from _expect(source, "=")
+    except CutOffError as cut:
+        add(f'{before}"{name or cut.unread}')
+        raise
+    return name
+
+
+def json_of_python(text: str) -> str | None:
+    """Return the JSON of one value in Python's spelling; None when it is none."""
+    source = Source()
+    parts: list[str] = []
+    # A number is over when something else comes.
+    source.add(text + " ")
+    source.is_final = True
+    try:
+        for _ in _read_value(source, parts.append, 0):
+            return None
+    except (BrokenTextError, CutOffError):
+        return None
+    return None if source.text[source.pos :].strip() else "".join(parts)
 
 
 def _expect(source: Source, character: str) -> Reading[None]:
@@ -83,18 +107,16 @@ def _read_value(source: Source, add: Add, depth: int) -> Reading[None]:
     elif first == "{":
         yield from _read_dict(source, add, depth + 1)
     else:
-        word = yield from _read_word(source, _NUMBER_CHARACTERS, add, "")
-        add(_constant(word))
+        yield from _read_constant(source, add)
 
 
-def _read_word(
-    source: Source, characters: re.Pattern[str], add: Add, before: str
-) -> Reading[str]:
+def _read_constant(source: Source, add: Add) -> Reading[None]:
     try:
-        return (yield from read_run(source, characters))
+        word = yield from read_run(source, _NUMBER_CHARACTERS)
     except CutOffError as cut:
-        add(before + cut.unread)
+        add(cut.unread)
         raise
+    add(_constant(word))
 
 
 def _constant(word: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
-from llamactypes.chat.output.calls.call_reader import CallReader, Schemas
-from llamactypes.chat.output.calls.draft import Draft
+from llamactypes.chat.output.calls.call_reader import CallReader
+from llamactypes.chat.output.calls.draft import Draft, Schemas
 from llamactypes.chat.output.calls.envelope import EnvelopeReader, envelope_of
 from llamactypes.chat.output.format import ToolSyntax
-from llamactypes.chat.output.markers import MORE, Aliases, Marker
+from llamactypes.chat.output.markers import Aliases, Marker
 from llamactypes.chat.output.pieces import Piece
 from llamactypes.chat.output.source import (
     BrokenTextError,
@@ -18,8 +19,7 @@ from llamactypes.chat.output.source import (
     Source,
     accept,
     expect,
-    more,
-    skip_space,
+    is_next,
 )
 from llamactypes.chat.output.speech import Speech
 
@@ -35,6 +35,17 @@ class _Frame:
 
     start: Marker
     end: Marker
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """A syntax made ready to be read with."""
+
+    reader: CallReader | EnvelopeReader
+    frames: tuple[_Frame, ...]
+    separator: Marker
+    is_early: bool
+    triggers: tuple[Marker, ...]
 
 
 class SectionReader:
@@ -58,23 +69,16 @@ class SectionReader:
                 syntax's own order.
             aliases: As in `ChatFormat`.
         """
-        envelope = None if is_constrained else envelope_of(syntax)
-        self._reader = (
-            CallReader(syntax, schemas, aliases)
-            if envelope is None
-            else EnvelopeReader(syntax, envelope)
-        )
-        self._is_early = is_constrained and self._reader.is_shown_early
-        self._separator = Marker(syntax.separator)
-        self._frames = _frames(syntax, is_lenient=envelope is not None)
+        layout = _layout(syntax, aliases, is_constrained)
+        self._reader = layout.reader
+        self._frames = layout.frames
+        self._separator = layout.separator
+        self._is_early = layout.is_early
+        self._schemas = schemas
+        self.triggers = layout.triggers
+        """What calls begin with; the first that is found counts."""
         self.n_calls = 0
         """Calls that were read."""
-
-    @property
-    def triggers(self) -> tuple[Marker, ...]:
-        """What calls begin with; the first that is found counts."""
-        found = (frame.start or self._reader.beginning for frame in self._frames)
-        return tuple(trigger for trigger in found if trigger)
 
     @property
     def is_weak(self) -> bool:
@@ -92,7 +96,7 @@ class SectionReader:
             yield from expect(source, frame.start)
             goes_on = True
             while goes_on:
-                draft = Draft(source, out, self.n_calls, is_early=self._is_early)
+                draft = self._draft(source, out)
                 yield from self._reader.read(source, draft)
                 self._count(draft, content)
                 draft = None
@@ -104,6 +108,10 @@ class SectionReader:
         except CutOffError:
             self._cut_off(source, draft, content)
         source.release()
+
+    def _draft(self, source: Source, out: list[Piece]) -> Draft:
+        index, is_early = self.n_calls, self._is_early
+        return Draft(source, out, index, self._schemas, is_early=is_early)
 
     def _count(self, draft: Draft, content: Speech) -> None:
         draft.show()
@@ -145,12 +153,23 @@ class SectionReader:
     def _begins(self, source: Source) -> Reading[bool]:
         """Whether a call begins here; reads the white space before."""
         beginning = self._reader.beginning
-        if not beginning:
-            return False
-        yield from skip_space(source)
-        while (end := beginning.match(source.text, source.pos)) == MORE:
-            yield from more(source)
-        return end >= 0
+        return bool(beginning) and (yield from is_next(source, beginning))
+
+
+@lru_cache(maxsize=64)
+def _layout(syntax: ToolSyntax, aliases: Aliases, is_constrained: bool) -> _Layout:
+    # A server has a handful of formats, and a parser for every choice.
+    envelope = None if is_constrained else envelope_of(syntax)
+    reader = (
+        CallReader(syntax, aliases)
+        if envelope is None
+        else EnvelopeReader(syntax, envelope)
+    )
+    frames = _frames(syntax, is_lenient=envelope is not None)
+    found = (frame.start or reader.beginning for frame in frames)
+    triggers = tuple(trigger for trigger in found if trigger)
+    is_early = is_constrained and reader.is_shown_early
+    return _Layout(reader, frames, Marker(syntax.separator), is_early, triggers)
 
 
 def _frames(syntax: ToolSyntax, *, is_lenient: bool) -> tuple[_Frame, ...]:

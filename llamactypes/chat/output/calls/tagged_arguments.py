@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ from llamactypes.chat.output.format import TaggedArguments
 from llamactypes.chat.output.json_scan import JsonScanner
 from llamactypes.chat.output.marked_text import MarkedText, escaped
 from llamactypes.chat.output.markers import SPACE, Marker
-from llamactypes.chat.output.reading import read_word
+from llamactypes.chat.output.reading import WordEnd, read_word
 from llamactypes.chat.output.source import (
     BrokenTextError,
     CutOffError,
@@ -44,10 +43,9 @@ class TaggedReader:
         self._are_strings_json = tagged.json_strings
         self._is_typed = bool(tagged.after_key_by_type)
         self._after_key = _typed(tagged)
-        firsts = [
-            re.escape(first) for after, _ in self._after_key for first in after.firsts
-        ]
-        self._key_end = re.compile("|".join(firsts))
+        self._key_end = WordEnd(
+            first for after, _ in self._after_key for first in after.firsts
+        )
         # A value's own white space is kept: only what the format writes is not its.
         self._lead = _trailing_space(tagged.after_key)
         self._text = MarkedText(self._after_value, _leading_space(tagged.after_value))
@@ -59,7 +57,7 @@ class TaggedReader:
 
     def read(
         self, source: Source, add: Add, schema: Mapping[str, Any] | None
-    ) -> Reading[None]:
+    ) -> Reading[str]:
         """Read all arguments and give them to `add` as a JSON object.
 
         Args:
@@ -67,39 +65,36 @@ class TaggedReader:
             add: Takes JSON text.
             schema: Of the parameters, for the values' types; None: not known.
 
+        Returns:
+            What is missing at the end of the object, to add when it is certain that
+            no argument follows.
+
         Raises:
             BrokenTextError: An argument is not as the format says.
             CutOffError: The text is over within them.
         """
         before = "{"
         while (yield from accept(source, self._before_key)):
-            key = yield from self._read_key(source, add, before)
-            types = yield from self._read_after_key(source, key, schema)
+            key, types = yield from self._read_key(source, add, before, schema)
             add(f"{before}{json.dumps(key, ensure_ascii=False)}: ")
             yield from self._read_value(source, add, types)
             before = ", "
             if self._separator:
                 yield from accept(source, self._separator)
-        add("{}" if before == "{" else "}")
+        return "{}" if before == "{" else "}"
 
-    def _read_key(self, source: Source, add: Add, before: str) -> Reading[str]:
+    def _read_key(
+        self, source: Source, add: Add, before: str, schema: Mapping[str, Any] | None
+    ) -> Reading[tuple[str, Types]]:
+        key = ""
         try:
-            return (yield from read_word(source, self._key_end))
+            key = yield from read_word(source, self._key_end)
+            said = yield from self._read_types(source)
         except CutOffError as cut:
-            if cut.unread:
-                add(f'{before}"{escaped(cut.unread)}')
+            if key or cut.unread:
+                add(f'{before}"{escaped(key or cut.unread)}')
             raise
-
-    def _read_after_key(
-        self, source: Source, key: str, schema: Mapping[str, Any] | None
-    ) -> Reading[Types]:
-        types = yield from self._read_types(source)
-        if self._is_typed:
-            return types
-        properties = None if schema is None else schema.get("properties")
-        if not isinstance(properties, Mapping):
-            return None
-        return types_of(properties.get(key), schema)
+        return key, said if self._is_typed else _known_types(schema, key)
 
     def _read_types(self, source: Source) -> Reading[Types]:
         for after, types in self._after_key:
@@ -125,6 +120,13 @@ class TaggedReader:
             add("".join(parts))
             raise
         add(json_of("".join(parts), types))
+
+
+def _known_types(schema: Mapping[str, Any] | None, key: str) -> Types:
+    properties = None if schema is None else schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return None
+    return types_of(properties.get(key), schema)
 
 
 def _typed(tagged: TaggedArguments) -> tuple[tuple[Marker, Types], ...]:

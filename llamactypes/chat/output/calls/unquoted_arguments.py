@@ -9,7 +9,7 @@ from collections.abc import Callable
 from llamactypes.chat.output.json_scan import is_json
 from llamactypes.chat.output.marked_text import MarkedText, escaped
 from llamactypes.chat.output.markers import Marker
-from llamactypes.chat.output.reading import peek, read_run, read_word
+from llamactypes.chat.output.reading import WordEnd, peek, read_run, read_word
 from llamactypes.chat.output.source import (
     BrokenTextError,
     CutOffError,
@@ -25,8 +25,11 @@ Add = Callable[[str], None]
 _DEEPEST = 50
 """Levels of arrays and objects: each is a generator inside another."""
 
-_COLON = re.compile(":")
+_QUOTE = '"'
+_COLON = WordEnd((":",))
 _BARE = re.compile(r"[^,\[\]{}]*")
+_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
+"""Templates write some of them as Python does."""
 _CLOSING = {"[": "]", "{": "}"}
 
 
@@ -47,14 +50,13 @@ class UnquotedReader:
         yield from self._read_members(source, add, 0)
 
     def _read_members(self, source: Source, add: Add, depth: int) -> Reading[None]:
-        add("{")
-        before = ""
+        before = "{"
         while (yield from peek(source)) != "}":
             yield from self._read_key(source, add, before)
             yield from self._read_value(source, add, depth)
             yield from _skip_comma(source, "}")
             before = ", "
-        add("}")
+        add("{}" if before == "{" else "}")
 
     def _read_key(self, source: Source, add: Add, before: str) -> Reading[None]:
         if (yield from accept(source, self._quote)):
@@ -63,14 +65,14 @@ class UnquotedReader:
             add('": ')
             yield from _expect(source, ":")
             return
+        key = ""
         try:
             key = yield from read_word(source, _COLON)
+            yield from _expect(source, ":")
         except CutOffError as cut:
-            add(f'{before}"{escaped(cut.unread)}')
+            add(f'{before}"{escaped(key or cut.unread)}')
             raise
-        yield from _expect(source, ":")
-        key = key.strip('"')
-        add(f"{before}{json.dumps(key, ensure_ascii=False)}: ")
+        add(f"{before}{json.dumps(key.strip(_QUOTE), ensure_ascii=False)}: ")
 
     def _read_value(self, source: Source, add: Add, depth: int) -> Reading[None]:
         first = yield from peek(source)
@@ -111,7 +113,7 @@ def _read_bare(source: Source, add: Add) -> Reading[None]:
         raise
     if not written.strip():
         raise BrokenTextError
-    bare = written.strip()
+    bare = _CONSTANTS.get(written.strip(), written.strip())
     add(bare if is_json(bare) else json.dumps(bare, ensure_ascii=False))
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from llamactypes.chat.output.calls.python_arguments import json_of_python
 from llamactypes.chat.output.json_scan import is_json
 
 __all__ = ("TEXT_ONLY", "Types", "json_of", "types_of")
@@ -19,8 +20,6 @@ TEXT_ONLY: Types = frozenset({"string"})
 _DEEPEST = 16
 _SPACE = " \t\r\n"
 _INTEGER = re.compile(r"-?[0-9]+")
-_PYTHON = {"True": ("boolean", "true"), "False": ("boolean", "false")}
-_PYTHON["None"] = ("null", "null")
 _BY_FIRST = {'"': "string", "{": "object", "[": "array", "n": "null"}
 _BY_FIRST |= {"t": "boolean", "f": "boolean"}
 
@@ -79,16 +78,16 @@ def _resolved(reference: object, root: object) -> object:
 def json_of(text: str, types: Types) -> str:
     """Return the JSON value that the model means by `text`.
 
-    A text that is JSON of an allowed type is itself; Python's names of constants are
-    JSON's where these are allowed. Everything else is a string.
+    A text that is JSON of an allowed type is itself, and so is one that Python writes
+    where no string is allowed. Everything else is a string.
     """
     bare = text.strip(_SPACE)
-    if types is not None and bare in _PYTHON:
-        kind, written = _PYTHON[bare]
-        if kind in types:
-            return written
     if is_json(bare) and _allows(types, _type_of(bare)):
         return bare
+    if types is not None:
+        written = json_of_python(bare)
+        if written is not None and _type_of(written) in types:
+            return written
     return json.dumps(text, ensure_ascii=False)
 
 

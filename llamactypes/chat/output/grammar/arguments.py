@@ -70,7 +70,9 @@ class ArgumentGrammar:
         properties = properties_of(schema, path)
         if form is ArgumentForm.UNQUOTED:
             unquoted = UnquotedGrammar(self._grammar, self._syntax.quote)
-            return unquoted.fields(properties)
+            # Or by name: so the template of its only family has shown them.
+            by_name = sorted(properties, key=lambda each: each.name)
+            return f"{unquoted.fields(properties)} | {unquoted.fields(by_name)}"
         if form is ArgumentForm.TAGGED and self._syntax.tagged is not None:
             return self._tagged(properties, self._syntax.tagged, schema)
         return self._python(properties)
@@ -92,19 +94,16 @@ class ArgumentGrammar:
         return " ".join(written) or '""'
 
     def _argument(self, argument: Property, tagged: TaggedArguments) -> str:
-        key = self._literal(tagged.before_key.lstrip() + argument.name)
+        key = self._literal(f" {tagged.before_key.lstrip()}{argument.name}")
         kinds = [
             f"{self._literal(after_key)} {value}"
             for after_key, value in self._values(argument, tagged)
         ]
-        parts = [self._space, key, f"({' | '.join(kinds)})"]
-        return " ".join([*parts, self._separator(tagged)])
+        return f"{key} ({' | '.join(kinds)}) {self._separator(tagged)}"
 
     def _separator(self, tagged: TaggedArguments) -> str:
         separator = tagged.separator.strip()
-        if not separator:
-            return self._space
-        return f"{self._space} ({self._literal(separator)})?"
+        return f"({self._literal(f' {separator}')})?" if separator else ""
 
     def _values(
         self, argument: Property, tagged: TaggedArguments
@@ -138,13 +137,11 @@ class ArgumentGrammar:
         return self._grammar.until(end)
 
     def _any_argument(self, tagged: TaggedArguments) -> str:
-        before, after = (
-            self._literal(tagged.before_key),
-            self._literal(tagged.after_key),
-        )
+        before = self._literal(f" {tagged.before_key.lstrip()}")
+        after = self._literal(tagged.after_key)
         value = self._grammar.until(tagged.after_value)
-        parts = [self._space, before, regex(_KEY), after, value]
-        return " ".join([*parts, self._separator(tagged)])
+        parts = [before, regex(_KEY), after, value, self._separator(tagged)]
+        return " ".join(parts)
 
     # -- keyword arguments ---------------------------------------------------------
 

@@ -55,8 +55,8 @@ class TurnGrammar:
         later = self._grammar.rule(f"{calls} {self._space}")
         thinking = self._thinking(in_reasoning)
         if in_reasoning or not self._format.prompted:
-            return f"{thinking} {self._space} {later}"
-        first = f"{self._space} {self._calls(self._format.prompted)} {self._space}"
+            return f"{thinking} {later}"
+        first = f"{self._calls(self._format.prompted)} {self._space}"
         return f"{thinking} {later} | {first}" if thinking else first
 
     def auto(self, *, in_reasoning: bool) -> str:
@@ -76,10 +76,7 @@ class TurnGrammar:
             return ""
         if not content.open.strip() or not content.close.strip():
             return ""
-        opened, closed = (
-            self._literal(each.strip()) for each in (content.open, content.close)
-        )
-        return f"({self._space} {opened} {self._space} {closed})?"
+        return f"({self._spaced(content.open)} {self._spaced(content.close)})?"
 
     def _thinking(self, in_reasoning: bool) -> str:
         tags = self._format.reasoning
@@ -93,26 +90,28 @@ class TurnGrammar:
 
     def _text_with_calls(self) -> str:
         trigger, rest = self._trigger()
-        text = self._grammar.text(without=[trigger], flexible_space=True)
+        tags = self._format.reasoning
+        # Else the lexer would take what opens the thinking for more of the text.
+        not_from = tags.open if tags is not None else ""
+        text = self._grammar.text(
+            without=[trigger], flexible_space=True, not_from=not_from
+        )
         if not trigger:
             return text
-        calls = f"{self._grammar.until(trigger)} {rest}"
-        content = self._format.content
-        if content is None or not content.open.strip():
-            answer, last = "", text
-        else:
-            answer = self._closed(content, "")
-            last = f"({text} | {self._unclosed(content, '')})"
+        calls = f"{self._grammar.until(trigger, not_from=not_from)} {rest}"
+        free, last = self._free("")
+        if last:
+            text = f"({text} | {last})"
         if self._is_parallel:
-            return f"({calls}{answer and f' | {answer}'})* {last}"
-        answers = f"({answer})*" if answer else ""
-        return f"{answers} ({calls})? {answers} {last}"
+            return f"({calls}{free and f' | {free}'})* {text}"
+        between = f"({free})*" if free else ""
+        return f"{between} ({calls})? {between} {text}"
 
     # -- turns that are made of messages -------------------------------------------
 
     def _messages(self) -> str:
         """Return the expression of any number of messages that are not the first."""
-        calls = f"{self._calls('')} {self._space}"
+        calls = self._call_messages("")
         free, last = self._free("")
         if self._is_parallel:
             return self._grammar.rule(f"({calls} | {free})* ({last})?")
@@ -120,7 +119,7 @@ class TurnGrammar:
 
     def _first_message(self, following: str) -> str:
         prompted = self._format.prompted
-        calls = f"{self._calls(prompted)} {self._space}"
+        calls = self._call_messages(prompted)
         free, last = self._free(prompted)
         if self._is_parallel:
             return f"({calls} | {free}) {following} | {last}"
@@ -128,17 +127,23 @@ class TurnGrammar:
         after_calls = f"({later_free})* ({later_last})?"
         return f"{calls} {after_calls} | ({free}) {following} | {last}"
 
+    def _call_messages(self, begun: str) -> str:
+        # What is between two calls also ends the last, when an answer follows.
+        separator = self._spaced(self._syntax.separator)
+        return f"{self._calls(begun)} ({separator})? {self._space}"
+
     def _free(self, begun: str) -> tuple[str, str]:
         """Return the expressions of a message that is free: one that ends, and a last.
 
-        Both are answers or thinking.
+        Both are answers or thinking in tags; empty when there are none.
         """
-        tags = [each for each in (self._format.content, self._format.reasoning) if each]
+        kinds = (self._format.content, self._format.reasoning)
+        tags = [each for each in kinds if each is not None and each.open.strip()]
         closed = " | ".join(self._closed(each, begun) for each in tags)
         return closed, " | ".join(self._unclosed(each, begun) for each in tags)
 
     def _closed(self, tags: Tags, begun: str) -> str:
-        opened = f"{self._space} {self._marker(tags.open, begun)}"
+        opened = self._marker(tags.open, begun)
         close = tags.close.strip()
         if close:
             return f"{opened} {self._grammar.until(close)} {self._space}"
@@ -150,7 +155,7 @@ class TurnGrammar:
         """Return the expression of the last text of a turn: the end token closes it."""
         end = tags.close.strip() or self._trigger()[0]
         text = self._grammar.text(without=[end], flexible_space=True)
-        return f"{self._space} {self._marker(tags.open, begun)} {text}"
+        return f"{self._marker(tags.open, begun)} {text}"
 
     # -- calls ---------------------------------------------------------------------
 
@@ -170,16 +175,13 @@ class TurnGrammar:
         Args:
             begun: The part of the first text that is there already.
         """
-        syntax, space = self._syntax, self._space
+        syntax = self._syntax
         start = syntax.start.strip()
-        parts = [space, self._marker(start, begun), space] if start else [space]
+        parts = [self._marker(start, begun)] if start else []
         parts.append(self._one_of("" if start else begun))
         if self._is_parallel and syntax.is_parallel:
-            separator = self._literal(syntax.separator.strip())
-            parts.append(f"({space} {separator} {space} {self._one_of('')})*")
-        if syntax.end.strip():
-            parts += [space, self._literal(syntax.end.strip())]
-        return " ".join(part for part in parts if part)
+            parts.append(f"({self._spaced(syntax.separator)} {self._one_of('')})*")
+        return " ".join([*parts, self._spaced(syntax.end)])
 
     def _one_of(self, begun: str) -> str:
         calls = [self._call(offer, begun) for offer in self._offered]
@@ -192,19 +194,18 @@ class TurnGrammar:
         like one of them, the lexer would not come back to the shorter.
         """
         written: list[str] = []
-        text = ""
+        text = " "
         for index, part in enumerate(self._syntax.call):
             taken = begun if index == 0 else ""
             if part is Slot.NAME:
                 text += self._name(offer.name)
             elif isinstance(part, str) and not self._aliases(part):
-                # White space at the beginning was allowed before.
-                text += part[len(taken) :] if text else part[len(taken) :].lstrip()
+                text += part[len(taken) :]
             else:
                 written += [self._literal(text), self._slot(part, offer, taken)]
-                text = ""
-        written.append(self._literal(text))
-        return " ".join(each for each in written if each)
+                # White space may be there once more, behind arguments.
+                text = " " if part is Slot.ARGUMENTS else ""
+        return " ".join([*written, self._literal(text)])
 
     def _name(self, name: str) -> str:
         if not self._syntax.quotes_names:
@@ -213,17 +214,26 @@ class TurnGrammar:
 
     def _slot(self, part: CallPart, offer: Offer, begun: str) -> str:
         if part is Slot.ARGUMENTS:
-            return f"{self._space} {offer.arguments} {self._space}"
+            return f"{self._space} {offer.arguments}"
         if part is Slot.ID:
             return regex(self._syntax.id_pattern.replace("/", r"\/"))
         if part is Slot.INDEX:
             return regex(_COUNT)
-        return f"{self._space} {self._marker(str(part), begun)}"
+        return self._marker(str(part), begun)
 
     # -- literal texts -------------------------------------------------------------
 
+    # White space that may come before a text is of one terminal with it, everywhere:
+    # behind white space of its own, the lexer would not come back for another text.
+
     def _literal(self, text: str) -> str:
-        return self._grammar.literal(text, flexible_space=True) if text else ""
+        """Return the expression of `text`; blank: of white space, if there is any."""
+        if not text.strip():
+            return self._space if text else ""
+        return self._grammar.literal(text, flexible_space=True)
+
+    def _spaced(self, text: str) -> str:
+        return self._literal(f" {text.lstrip()}")
 
     def _aliases(self, text: str) -> list[str]:
         return [written for written, meant in self._format.aliases if meant == text]
@@ -232,7 +242,7 @@ class TurnGrammar:
         """Return the expression of what is left of `text`, or of what stands for it."""
         spellings = [text, *self._aliases(text)]
         left = [each[len(begun) :] for each in spellings if each.startswith(begun)]
-        written = [self._literal(each.lstrip()) for each in left]
+        written = [self._spaced(each) for each in left]
         return written[0] if len(written) == 1 else f"({' | '.join(written)})"
 
 
