@@ -9,13 +9,14 @@ from api.protocol.options import CompletionOptions
 from llamactypes.chat.output.answer_grammar import answer_grammar
 from llamactypes.chat.output.format import ChatFormat
 from llamactypes.constraints.constraint import Constraint
-from llamactypes.constraints.output_form import OutputForm, form_grammar
+from llamactypes.constraints.output_form import FormKind, OutputForm, form_grammar
+from llamactypes.constraints.schemas.fault import with_path
 from llamactypes.errors import ConstraintError, ConstraintUnavailable
 
 if TYPE_CHECKING:
     from llamactypes.engine import Engine
 
-__all__ = ("constrained", "constrained_answer", "in_parameter")
+__all__ = ("constrained", "constrained_answer")
 
 
 def constrained(engine: Engine, options: CompletionOptions) -> CompletionOptions:
@@ -56,18 +57,26 @@ def constrained_answer(
     return _held_to(engine, options, form, text)
 
 
-def in_parameter(error: ConstraintError, parameter: str) -> ConstraintError:
-    """Return the error with the request's parameter, unless it says more."""
-    if error.path or isinstance(error, ConstraintUnavailable):
-        return error
-    return ConstraintError(str(error), parameter)
-
-
 def _held_to(
     engine: Engine, options: CompletionOptions, form: OutputForm, text: str
 ) -> CompletionOptions:
     try:
         compiled = engine.compile_constraint(Constraint(text, form.parameter))
+    except ConstraintUnavailable:
+        raise
     except ConstraintError as error:
-        raise in_parameter(error, form.parameter) from error
+        raise _located(engine, form, error) from error
     return replace(options, constraint=compiled)
+
+
+def _located(
+    engine: Engine, form: OutputForm, error: ConstraintError
+) -> ConstraintError:
+    """Return the compiler's error with what part of the request it is about."""
+    if form.kind is not FormKind.SCHEMA:
+        return ConstraintError(str(error), form.parameter)
+
+    def compile(text: str) -> object:
+        return engine.compile_constraint(Constraint(text, form.parameter))
+
+    return with_path(error, form.value, form.parameter, compile)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from llamactypes.constraints.schemas.document import Document
 from llamactypes.constraints.schemas.normal import normal_schema
 from llamactypes.errors import ConstraintError
 
@@ -21,18 +22,21 @@ _STYLE = {
 }
 
 
-def json_schema_rule(schema: Any, *, path: str = "$") -> str:
+def json_schema_rule(
+    schema: Any, *, path: str = "$", document: Document | None = None
+) -> str:
     """Return the Lark expression of the JSON texts that match a schema.
 
     Args:
         schema: Of any draft from 4 to 2020-12; what JSON says, unchecked.
         path: JSON path of the schema in the request, for messages.
+        document: Where its references lead; None: the schema is a document itself.
 
     Raises:
         ConstraintError: It is no schema, cannot be honoured, or nothing matches it;
             names the keyword and the JSON path.
     """
-    normal = {"x-guidance": _STYLE, **normal_schema(schema, path)}
+    normal = {"x-guidance": _STYLE, **normal_schema(schema, path, document)}
     text = json.dumps(normal, ensure_ascii=False, allow_nan=False)
     if len(text) > _MAX_LENGTH:
         raise ConstraintError(

@@ -11,7 +11,6 @@ MAX_DEPTH = 200
 """Levels of arrays and objects. Readers of JSON that recurse, as Python's own does,
 must be able to read what we let through."""
 
-_SPACE = re.compile(r"[ \t\n\r]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _CUT_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
@@ -234,8 +233,9 @@ class JsonScanner:
 
 
 def _behind_space(text: str, pos: int) -> int:
-    match = _SPACE.match(text, pos)
-    return pos if match is None else match.end()
+    while pos < len(text) and text[pos] in " \t\n\r":
+        pos += 1
+    return pos
 
 
 def is_json(text: str) -> bool:

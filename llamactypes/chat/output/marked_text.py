@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
-from llamactypes.chat.output.markers import NO, Marker
+from llamactypes.chat.output.markers import NO, Marker, tail_of
 from llamactypes.chat.output.source import Reading, Source, more
 
 __all__ = ("MarkedText", "escaped")
 
 Add = Callable[[str], None]
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_AS_IT_IS = json.JSONEncoder(ensure_ascii=False).encode
+_ALL_ESCAPED = json.JSONEncoder().encode
+
 
 def escaped(text: str) -> str:
     """Return `text` as it stands between the quotes of a JSON string."""
     # Surrogates alone are no text that could be sent.
-    is_text = not any("\ud800" <= character <= "\udfff" for character in text)
-    return json.dumps(text, ensure_ascii=not is_text)[1:-1]
+    is_text = text.isascii() or _SURROGATES.search(text) is None
+    return (_AS_IT_IS if is_text else _ALL_ESCAPED)(text)[1:-1]
 
 
 class MarkedText:
@@ -28,7 +33,8 @@ class MarkedText:
         self._marker = marker
         self._first = next(iter(marker.firsts), "")
         self._space = space
-        self._beginnings = (space + self._first, self._first)
+        self._longest = len(space + self._first)
+        self._tail = tail_of((space + self._first, self._first))
 
     def read(self, source: Source, add: Add) -> Reading[None]:
         """Read the text, giving it to `add` as it comes, and what ends it.
@@ -63,9 +69,6 @@ class MarkedText:
     def _held(self, source: Source) -> int:
         """Where the last characters begin that may become the end."""
         text = source.text
-        longest = len(self._beginnings[0]) - 1
-        for start in range(max(source.pos, len(text) - longest), len(text)):
-            rest = text[start:]
-            if any(beginning.startswith(rest) for beginning in self._beginnings):
-                return start
-        return len(text)
+        lookback = max(source.pos, len(text) - self._longest + 1)
+        begins = self._tail.search(text, lookback)
+        return len(text) if begins is None else begins.start()

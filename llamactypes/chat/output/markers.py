@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-__all__ = ("MORE", "NO", "SPACE", "Aliases", "Marker")
+__all__ = ("MORE", "NO", "SPACE", "Aliases", "Marker", "tail_of")
 
 SPACE = " \t\r\n"
 """What counts as white space: JSON's. Others, like U+00A0, are text."""
 
 NO = -1
 MORE = -2
+
+MOST_SPACE = 200
+"""White space within a marker: more is none, or a model that writes nothing else would
+be looked at again with every token."""
 
 _RUN_OF_SPACE = re.compile(f"[{SPACE}]+")
 
@@ -66,10 +71,20 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _match(words: tuple[str, ...], text: str, pos: int) -> int:
     for word in words:
-        while pos < len(text) and text[pos] in SPACE:
+        limit = pos + MOST_SPACE
+        while pos < len(text) and text[pos] in SPACE and pos < limit:
             pos += 1
         if not text.startswith(word, pos):
             is_cut = len(text) - pos < len(word) and word.startswith(text[pos:])
             return MORE if is_cut else NO
         pos += len(word)
     return pos
+
+
+def tail_of(texts: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds the last characters that may become one of `texts`."""
+    beginnings = {text[:n] for text in texts for n in range(1, len(text))}
+    if not beginnings:
+        return re.compile("(?!)")
+    longest_first = sorted(beginnings, key=len, reverse=True)
+    return re.compile(rf"(?:{'|'.join(map(re.escape, longest_first))})\Z")

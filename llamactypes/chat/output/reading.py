@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from llamactypes.chat.output.markers import SPACE
+from llamactypes.chat.output.markers import SPACE, tail_of
 from llamactypes.chat.output.source import (
     BrokenTextError,
     CutOffError,
@@ -27,15 +27,16 @@ _NO_NAME = re.compile(r"[\x00-\x20\x7f]")
 class WordEnd:
     """What a word ends at: one of some texts."""
 
-    __slots__ = ("_firsts", "_longest", "_pattern")
+    __slots__ = ("_longest", "_pattern", "_tail")
 
     def __init__(
         self, firsts: Iterable[str], *, at_space: bool = False, is_quoted: bool = False
     ) -> None:
         """End at one of `firsts`, at white space, or at a quote that is no escape."""
-        self._firsts = tuple(first for first in firsts if first)
-        self._longest = max(map(len, self._firsts), default=0)
-        patterns = [re.escape(first) for first in self._firsts]
+        texts = tuple(first for first in firsts if first)
+        self._longest = max(map(len, texts), default=1)
+        self._tail = tail_of(texts)
+        patterns = [re.escape(text) for text in texts]
         if at_space:
             patterns.append(f"[{SPACE}]")
         if is_quoted:
@@ -49,11 +50,8 @@ class WordEnd:
 
     def held(self, text: str, pos: int) -> int:
         """Return where the last characters begin that may become it."""
-        for start in range(max(pos, len(text) - self._longest + 1), len(text)):
-            rest = text[start:]
-            if any(first.startswith(rest) for first in self._firsts):
-                return start
-        return len(text)
+        begins = self._tail.search(text, max(pos, len(text) - self._longest + 1))
+        return len(text) if begins is None else begins.start()
 
 
 def peek(source: Source) -> Reading[str]:

@@ -83,12 +83,8 @@ class TurnReader:
             is_blank=not is_continuation,
             holds_space=marks.later is not _NEVER,
         )
-        self._is_waiting = False
-
-    @property
-    def is_plain(self) -> bool:
+        self.is_plain = False
         """Whether text without anything `interesting` is only more of the answer."""
-        return self._is_waiting and self._content.is_running
 
     def read(self) -> Reading[None]:
         """Read the whole turn."""
@@ -113,9 +109,9 @@ class TurnReader:
                 self._content.write(source.take(end))
             if found is not None or source.is_final:
                 return
-            self._is_waiting = True
+            self.is_plain = self._content.is_running
             yield
-            self._is_waiting = False
+            self.is_plain = False
 
     def _read_marker(self) -> Reading[None]:
         """Read what a marker begins, or the one character that began none."""

@@ -48,23 +48,26 @@ _KINDS = {
 _BASE = ("type", *STRING, *NUMBER, *ARRAY, *OBJECT)
 
 
-def normal_schema(schema: Any, path: str) -> dict[str, Any]:
+def normal_schema(
+    schema: Any, path: str, document: Document | None = None
+) -> dict[str, Any]:
     """Return the schema as it is compiled, with ``$defs``.
 
     Args:
         schema: What JSON says.
         path: Its JSON path, for messages.
+        document: Where its references lead; None: the schema is a document itself.
 
     Raises:
         ConstraintError: It cannot be honoured; names the keyword and its JSON path.
     """
-    return _Normalizer(schema, path).normal()
+    return _Normalizer(schema, path, document or Document(schema, path)).normal()
 
 
 class _Normalizer:
-    def __init__(self, root: Any, path: str) -> None:
+    def __init__(self, root: Any, path: str, document: Document) -> None:
         self._root = Target(root, path)
-        self._document = Document(root, path)
+        self._document = document
         self._shapes = Shapes(self._document)
         self._objects = ObjectWriter(self._schema)
         self._names: dict[tuple[str, bool], str] = {}
