@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from api.chat.formats import format_of
+from api.chat.formats import describes_tools, format_of
 from api.chat.prompt_text import continued, without_ends
 from api.protocol.continuation import Continuation
 from api.protocol.conversation import Conversation
@@ -24,6 +24,7 @@ from llamactypes.chat.templates.guard import guarded
 from llamactypes.chat.templates.repaired import needed_repairs, render_repaired
 from llamactypes.chat.templates.repairs import Repair, Talk
 from llamactypes.chat.templates.special_text import Piece, SpecialText, SpecialTexts
+from llamactypes.chat.tool_text import GENERIC, calls_as_text, tools_described
 from llamactypes.errors import TemplateError
 
 if TYPE_CHECKING:
@@ -185,13 +186,12 @@ class ChatPrompts:
             )
 
         rest: Values = {"documents": conversation.documents, "extra": extra}
-        messages = normalise_messages(
-            conversation.messages, _capabilities(template.source)
-        )
+        told, tools = _with_tools_told(conversation, template)
+        messages = normalise_messages(told, _capabilities(template.source))
         if "<|channel|>" in template.source:
-            _restore_developer(messages, conversation.messages)
+            _restore_developer(messages, told)
         text, talk = render_repaired(
-            Talk(messages, conversation.tools),
+            Talk(messages, tools),
             lambda talk: render(
                 {**rest, "messages": talk.messages, "tools": talk.tools}
             ),
@@ -247,6 +247,24 @@ def _is_builtin_name(template: str | None) -> bool:
 
 def _legacy_template(override: str | None, of_model: str | None) -> str:
     return override or of_model or _CHATML_NAME
+
+
+def _with_tools_told(
+    conversation: Conversation, template: ChatTemplate
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]] | None]:
+    """Return messages and tools, both in words where the template has none for them.
+
+    A conversation without tools is left alone: what it holds of calls is repaired.
+    """
+    messages, tools = conversation.messages, conversation.tools
+    if not tools or describes_tools(template):
+        return messages, tools
+    syntax = format_of(template).tools or GENERIC
+    if conversation.tool_use.may_call:
+        messages = tools_described(messages, tools, syntax)
+    if syntax is GENERIC:
+        return calls_as_text(messages), None
+    return messages, tools
 
 
 def _restore_developer(

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
-from llamactypes.chat import ChatTemplate
+from llamactypes.chat import ChatTemplate, template_capabilities
 from llamactypes.chat.learning import learn_format
 from llamactypes.chat.output.format import ChatFormat, Tags
+from llamactypes.chat.tool_text import GENERIC
 
-__all__ = ("PLAIN", "ends_in_thinking", "format_of", "marker_tokens")
+__all__ = (
+    "PLAIN",
+    "describes_tools",
+    "ends_in_thinking",
+    "format_of",
+    "marker_tokens",
+)
 
 PLAIN = ChatFormat()
 """Of the library's own templates: nothing is known of how their models write."""
@@ -22,9 +30,25 @@ def format_of(template: ChatTemplate | None) -> ChatFormat:
     return _learned(template.source, template.bos_token, template.eos_token)
 
 
+def describes_tools(template: ChatTemplate) -> bool:
+    """Return whether a template tells the model of tools.
+
+    Else it is told in words; see `llamactypes.chat.tool_text`.
+    """
+    return _describes_tools(template.source)
+
+
 @lru_cache(maxsize=16)
 def _learned(source: str, bos: str, eos: str) -> ChatFormat:
-    return learn_format(ChatTemplate(source, bos_token=bos, eos_token=eos))
+    learned = learn_format(ChatTemplate(source, bos_token=bos, eos_token=eos))
+    if learned.tools is None:
+        return replace(learned, tools=GENERIC)
+    return learned
+
+
+@lru_cache(maxsize=16)
+def _describes_tools(source: str) -> bool:
+    return template_capabilities(ChatTemplate(source))["supports_tools"]
 
 
 def ends_in_thinking(prompt: str, prefill: str, tags: Tags | None) -> bool:

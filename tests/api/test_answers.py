@@ -174,6 +174,13 @@ WORDS = {
 }
 
 
+TEMPLATE = (
+    "{% for tool in tools or [] %}{{ tool.function.name }} {% endfor %}"
+    "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+)
+"""Describes tools in few tokens."""
+
+
 def cuts(text: str, kind: str) -> list[str]:
     if kind == "whole":
         return [text] if text else []
@@ -198,7 +205,8 @@ def api_for(case: Case, monkeypatch, *, cut="characters", streams=True) -> Api:
         for n, part in enumerate(cuts(case.text, cut), start=1)
     ]
     end = result(finish=case.finish, n_decoded=len(deltas))
-    return Api(FakeEngine(script=lambda request: (deltas, end)))
+    info = make_info(chat_template=TEMPLATE)
+    return Api(FakeEngine(info=info, script=lambda request: (deltas, end)))
 
 
 def both(app: Api, route: str, **extra) -> tuple[answers.Answer, answers.Answer]:
@@ -293,7 +301,7 @@ def test_a_prompt_that_ends_in_the_thinking_is_gone_on_from(route, monkeypatch):
     case = Case(QWEN, "Hm.\n</think>\n\nYes.", "Yes.", "Hm.")
     app = api_for(case, monkeypatch)
     template = "{{ messages[0].content }}[assistant]<think>\n"
-    app.engine.info = make_info(chat_template=template)
+    app.engine.info = make_info(chat_template=template, n_ctx_slot=2048)
     whole, streamed = both(app, route)
     assert whole.loaded() == streamed.loaded() == ("Yes.", "Hm.", [])
 

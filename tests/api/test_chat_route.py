@@ -167,6 +167,37 @@ def test_tools_are_rendered_by_the_tool_use_variant(make_api):
     assert api.get("/props").json["chat_template_tool_use"] == variant
 
 
+@pytest.mark.parametrize(
+    "choice",
+    ["required", {"type": "function", "function": {"name": "f"}}],
+    ids=["any", "named"],
+)
+def test_calls_can_be_required_of_a_template_without_tools(make_api, choice):
+    api = make_api(engine=FakeEngine(info=make_info(n_ctx_slot=2048)))
+    body = {**HI, "tools": [TOOL], "tool_choice": choice}
+    assert api.post(PATH, body).status_code == 200
+    (constraint,) = api.engine.constraints
+    assert "tool_call" in constraint.grammar
+    assert '<tools>\n{"name": "f"' in prompt_of(api, tools=[TOOL])
+
+
+def test_a_template_without_tools_has_calls_and_results_in_words(make_api):
+    api = make_api(engine=FakeEngine(info=make_info(n_ctx_slot=2048)))
+    call = {"type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    turns = [
+        {"role": "system", "content": "S"},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1", **call}]},
+        {"role": "tool", "tool_call_id": "1", "content": "7"},
+    ]
+    prompt = prompt_of(api, messages=turns, tools=[TOOL])
+    assert prompt.startswith("<|im_start|>system\nS\n\nYou may call")
+    called = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+    assert f"<|im_start|>assistant\n{called}<|im_end|>" in prompt
+    result = "<tool_response>\n7\n</tool_response>"
+    assert f"<|im_start|>user\n{result}<|im_end|>" in prompt
+
+
 def test_settings_override_the_models_template(make_api):
     api = make_api(engine=engine_with_template(), chat_template="Fixed {{ 1 + 1 }}")
     assert prompt_of(api) == "Fixed 2"
