@@ -200,6 +200,7 @@ class _ServerRun:
         deadline = time.monotonic() + timeout_s + _PATIENCE_S + _JOIN_S
         while stopper.is_alive() and time.monotonic() < deadline:
             self._http.turn(_DRAIN_TURN_S)
+            self._supervisor.note_alive(self._is_well)
         self._streams.close(_STREAMS_S)
         flush_until = time.monotonic() + _FLUSH_S
         while self._http.is_busy() and time.monotonic() < flush_until:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 import requests
 
 from tests.server.conftest import EIGHT_SLOTS, StartServer
 from tests.support.raw_http import raw_request
-from tests.support.server_process import ServerProcess, elapsed_s, free_port
+from tests.support.server_process import (
+    ROOT,
+    ServerProcess,
+    clean_environment,
+    elapsed_s,
+    free_port,
+)
 from tests.support.streams import ENDLESS, StreamReader
 from tests.support.waiting import eventually
 
@@ -297,3 +307,34 @@ def test_server_starts_and_stops_again_on_the_same_port(
     again = start_server("-m", str(tiny_model_path), "--port", port)
     again.wait_ready()
     assert again.stop() == 0
+
+
+def test_process_1_of_a_container_ends_by_the_signal(
+    tmp_path: Path, tiny_model_path: Path
+) -> None:
+    """In a namespace of its own, where nothing but our handlers would end it."""
+    inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
+    refused = subprocess.run([*inside, "true"], capture_output=True, check=False)
+    if refused.returncode:
+        pytest.skip(f"no namespaces here: {refused.stderr.decode().strip()}")
+    flags = ("-m", "api", "serve", "-m", str(tiny_model_path), "--port", "0")
+    log = tmp_path / "log"
+    with log.open("wb") as out:
+        outer = subprocess.Popen(
+            [*inside, sys.executable, *flags],
+            cwd=ROOT,
+            env=clean_environment(),
+            stdout=out,
+            stderr=out,
+        )
+    try:
+        eventually(lambda: "ready on" in log.read_text(), within_s=20)
+        (server,) = psutil.Process(outer.pid).children()
+        status = Path(f"/proc/{server.pid}/status").read_text()
+        assert re.search(r"NSpid:\t\d+\t1\n", status)
+        server.terminate()
+        assert outer.wait(10) == 0
+    finally:
+        outer.kill()
+        outer.wait(10)
+    assert "backend freed" in log.read_text()
