@@ -27,6 +27,7 @@ _STATUSES = {
     408: "The request did not come to its end in time.",
     413: "The body is too large.",
     415: "The body is compressed.",
+    422: "The Idempotency-Key came with another request before.",
     429: "Too much to do; Retry-After says when to come back.",
     431: "The headers are too large.",
     500: "A fault of the server.",
@@ -38,10 +39,19 @@ _ANTHROPIC_STATUSES = {**_STATUSES, OVERLOADED: _STATUSES[429]}
 _QUERIES: dict[str, dict[str, Schema]] = {
     "Slots": {"fail_on_no_slot": STRING},
     "SlotActions": {"action": STRING},
-    "KeptResponse": {"stream": STRING},
-    "Stream": {"conv_id": STRING, "from": STRING, "snapshot": STRING},
+    "KeptResponse": {"stream": STRING, "starting_after": STRING},
+    "Stream": {
+        **{"conv_id": STRING, "from": STRING},
+        **{"snapshot": STRING, "progress": STRING},
+    },
     "ResponseInputItems": {"order": STRING, "after": STRING, "limit": STRING},
 }
+
+_HEADERS = ("X-Conversation-Id", "Idempotency-Key")
+"""Of routes that generate: see docs/streams.md."""
+
+_STREAMED = ("Stream", "KeptResponse")
+"""Whose GET may be answered with events."""
 
 _ERROR: Schema = {
     "type": "object",
@@ -159,6 +169,8 @@ def _operation(kind: type[Any], path: str, method: str) -> dict[str, Any]:
     if queries:
         operation["parameters"] = [_parameter(name, "query") for name in queries]
     request = REQUESTS.get(kind.__name__) if method == "post" else None
+    if request is not None and request.streams:
+        operation["parameters"] = [_parameter(name, "header") for name in _HEADERS]
     if request is not None:
         schema = {"$ref": f"#/components/schemas/{kind.__name__}"}
         # Without required ones an empty object will do, but not an empty body.
@@ -196,7 +208,7 @@ def _success(
     content: dict[str, Any] = {_JSON: {"schema": schema}}
     if kind.__name__ == "Metrics":
         content = {"text/plain": {"schema": STRING}}
-    if kind.__name__ == "Stream" or (request is not None and request.streams):
+    if kind.__name__ in _STREAMED or (request is not None and request.streams):
         content["text/event-stream"] = {"schema": STRING}
     return {"description": "The answer.", "content": content}
 

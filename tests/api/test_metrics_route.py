@@ -114,7 +114,7 @@ def test_histograms_are_cumulative_and_end_with_their_count(api: Api) -> None:
 def test_every_family_has_its_help_and_type_once(api: Api) -> None:
     text = scrape(api)
     families = list(text_string_to_metric_families(text))
-    assert len({family.name for family in families}) == len(families) == 33
+    assert len({family.name for family in families}) == len(families) == 36
     assert all(family.documentation for family in families)
     assert text.count("# TYPE ") == text.count("# HELP ") == len(families)
 

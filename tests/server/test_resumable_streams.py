@@ -92,7 +92,7 @@ def test_dropped_stream_goes_on_where_it_was_left(
 def test_last_event_id_is_where_to_go_on(server: ServerProcess) -> None:
     whole = server.post("/v1/chat/completions", CHAT, headers=named("ids")).content
     ids = [int(each) for each in re.findall(rb"^id: (\d+)$", whole, re.M)]
-    assert ids[-1] == len(whole)
+    assert ids[-1] == whole.index(b": end bytes=")
     for number in ids[:: len(ids) // 5]:
         reply = server.get("/v1/stream/ids", headers={"Last-Event-ID": str(number)})
         assert reply.content == whole[number:]
@@ -217,7 +217,8 @@ def test_client_that_leaves_the_queue_finds_its_answer_later(
         assert not lookup(server, "queued")["is_done"]
         for filler in fillers:
             filler.close()
-        assert reply.content.endswith(b"\n\n")
+        assert reply.content.startswith(b': {"object":"stream.progress"')
+        assert b"\n\n: end bytes=" in reply.content
     assert b"[DONE]" in read(server, "queued")
 
 
