@@ -129,7 +129,7 @@ def test_probabilities_of_a_second_draw_are_of_allowed_tokens(stories):
     )
     generation, _ = run(stories, request)
     deltas, _ = generation.read(0)
-    drawn = [probs for delta in deltas for probs in delta.probs if probs.piece]
+    drawn = [probs for delta in deltas for probs in delta.probs][:5]
     assert drawn
     for probs in drawn:
         assert {piece for _, piece, _ in probs.top} <= {b"Q", b"X", b"Z"}
