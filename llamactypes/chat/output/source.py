@@ -53,7 +53,7 @@ class Source:
     Never holds more than the readers look ahead, and the last text that came.
     """
 
-    __slots__ = ("held", "is_final", "pos", "text")
+    __slots__ = ("_since_mark", "held", "is_final", "pos", "text")
 
     def __init__(self) -> None:
         self.text = ""
@@ -63,6 +63,7 @@ class Source:
         """No more text comes."""
         self.held: list[str] | None = None
         """What was read since `hold`, for when it turns out to be no call."""
+        self._since_mark: list[str] | None = None
 
     def add(self, text: str) -> None:
         """Put `text` behind what is here."""
@@ -75,7 +76,25 @@ class Source:
         self.pos = end
         if self.held is not None:
             self.held.append(part)
+        if self._since_mark is not None:
+            self._since_mark.append(part)
         return part
+
+    def mark(self) -> None:
+        """Remember this place for `give_back`; there is one such place."""
+        self._since_mark = []
+
+    def give_back(self) -> None:
+        """Make what was taken since `mark` unread again."""
+        parts, self._since_mark = self._since_mark or [], None
+        self.text = "".join(parts) + self.text[self.pos :]
+        self.pos = 0
+        if self.held is not None and parts:
+            del self.held[-len(parts) :]
+
+    def unmark(self) -> None:
+        """Forget the place."""
+        self._since_mark = None
 
     def hold(self) -> None:
         """Begin to keep what is read, without what was kept before."""

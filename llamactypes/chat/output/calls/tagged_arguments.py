@@ -10,6 +10,7 @@ from llamactypes.chat.output.calls.json_arguments import read_json
 from llamactypes.chat.output.calls.value_types import (
     TEXT_ONLY,
     Types,
+    allows,
     json_of,
     types_of,
 )
@@ -17,7 +18,7 @@ from llamactypes.chat.output.format import TaggedArguments
 from llamactypes.chat.output.json_scan import JsonScanner
 from llamactypes.chat.output.marked_text import MarkedText, escaped
 from llamactypes.chat.output.markers import SPACE, Marker
-from llamactypes.chat.output.reading import WordEnd, read_word
+from llamactypes.chat.output.reading import WordEnd, peek, read_word
 from llamactypes.chat.output.source import (
     BrokenTextError,
     CutOffError,
@@ -31,6 +32,8 @@ from llamactypes.chat.output.source import (
 __all__ = ("TaggedReader",)
 
 Add = Callable[[str], None]
+
+_NESTED = {"{": "object", "[": "array"}
 
 
 class TaggedReader:
@@ -113,6 +116,8 @@ class TaggedReader:
             yield from self._text.read(source, lambda text: add(escaped(text)))
             add('"')
             return
+        if (yield from self._read_nested(source, add, types)):
+            return
         parts: list[str] = []
         try:
             yield from self._text.read(source, parts.append)
@@ -120,6 +125,28 @@ class TaggedReader:
             add("".join(parts))
             raise
         add(json_of("".join(parts), types))
+
+    def _read_nested(self, source: Source, add: Add, types: Types) -> Reading[bool]:
+        """Read an object or an array, whose texts may hold what ends the value.
+
+        Returns:
+            Whether there was one; else nothing was read.
+        """
+        source.mark()
+        written: list[str] = []
+        try:
+            kind = _NESTED.get((yield from peek(source)))
+            if kind is not None and allows(types, kind):
+                yield from read_json(source, written.append, JsonScanner())
+                yield from expect(source, self._after_value)
+                source.unmark()
+                add("".join(written))
+                return True
+        except (BrokenTextError, CutOffError):
+            # No JSON, or not all of it: a text that begins like it, up to its end tag.
+            written.clear()
+        source.give_back()
+        return False
 
 
 def _known_types(schema: Mapping[str, Any] | None, key: str) -> Types:

@@ -10,7 +10,7 @@ from typing import Any
 from llamactypes.chat.output.calls.python_arguments import json_of_python
 from llamactypes.chat.output.json_scan import is_json
 
-__all__ = ("TEXT_ONLY", "Types", "json_of", "types_of")
+__all__ = ("TEXT_ONLY", "Types", "allows", "json_of", "types_of")
 
 Types = frozenset[str] | None
 """Names of JSON Schema; None: any."""
@@ -82,7 +82,7 @@ def json_of(text: str, types: Types) -> str:
     where no string is allowed. Everything else is a string.
     """
     bare = text.strip(_SPACE)
-    if is_json(bare) and _allows(types, _type_of(bare)):
+    if is_json(bare) and allows(types, _type_of(bare)):
         return bare
     if types is not None:
         written = json_of_python(bare)
@@ -98,7 +98,8 @@ def _type_of(written: str) -> str:
     return "integer" if _INTEGER.fullmatch(written) else "number"
 
 
-def _allows(types: Types, kind: str) -> bool:
+def allows(types: Types, kind: str) -> bool:
+    """Whether a value that is written without quotes may be of this type."""
     if kind == "string":
         return False  # quotes are part of a text that is written as it is
     if types is None or "string" not in types:

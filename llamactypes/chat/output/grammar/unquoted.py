@@ -55,7 +55,7 @@ class UnquotedGrammar:
         if kind == "array":
             return self._array(schema, value, depth)
         if kind == "object":
-            return self._anything()
+            return _object_of(self._anything())
         return value.as_json() if value.types == frozenset({kind}) else _plain(kind)
 
     def _array(self, schema: Mapping[str, Any], value: Property, depth: int) -> str:
@@ -83,12 +83,14 @@ class UnquotedGrammar:
         return [self._text(None), regex(_NUMBER), '"true"', '"false"', '"null"']
 
     def _around(self, inner: str) -> list[str]:
-        field = f'{regex(_KEY)} ":" {inner}'
-        return [
-            *self._scalars(),
-            f'"[" ({inner} ("," {inner})*)? "]"',
-            f'"{{" ({field} ("," {field})*)? "}}"',
-        ]
+        array = f'"[" ({inner} ("," {inner})*)? "]"'
+        return [*self._scalars(), array, _object_of(inner)]
+
+
+def _object_of(value: str) -> str:
+    """Return the expression of an object whose values are all as `value` says."""
+    field = f'{regex(_KEY)} ":" {value}'
+    return f'"{{" ({field} ("," {field})*)? "}}"'
 
 
 def _plain(kind: str) -> str:
