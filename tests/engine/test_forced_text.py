@@ -225,6 +225,12 @@ def test_forced_tokens_are_computed_one_by_one_where_more_would_cost_a_step():
     assert sequence.is_generating
 
 
+def test_forced_tokens_of_many_streams_are_computed_one_by_one():
+    scheduler = make_scheduler(5, n_batch=32)
+    generating(scheduler, 5, n_forced=4)
+    assert chunks(scheduler.plan()) == [(1, False)] * 5
+
+
 def test_forced_tokens_are_computed_at_once_in_a_shared_buffer():
     scheduler = make_scheduler(3, n_kv=64)
     for sequence in generating(scheduler, 2, n_forced=1)[:1]:

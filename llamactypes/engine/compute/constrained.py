@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
 from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import takewhile
 
 import numpy as np
@@ -54,13 +55,10 @@ class ConstrainedChain:
         request = sequence.request
         if request.constraint is None:
             return None
-        sampling, tokens = request.sampling, sequence.tokens
+        sampling = request.sampling
         forbidden = {token for token, bias in sampling.logit_bias if bias == -np.inf}
-        n_room: Callable[[], int] | None = None
-        if sampling.seed == RANDOM_SEED and not sampling.n_probs:
-            # What is sampled now is not in `tokens` yet, and one place stays free for
-            # what comes next: a full context loses its middle only then.
-            n_room = lambda: n_ctx - len(tokens) - 2  # noqa: E731
+        may_force = sampling.seed == RANDOM_SEED and not sampling.n_probs
+        n_room = partial(_n_room, sequence, n_ctx) if may_force else None
         made = cls(chain, request.constraint.matcher(), end_tokens, forbidden, n_room)
         made._resume(request.generated)
         return made
@@ -216,3 +214,14 @@ class ConstrainedChain:
             error if isinstance(error, ConstraintError) else ConstraintError(str(error))
         )
         return NO_TOKEN
+
+
+def _n_room(sequence: Sequence, n_ctx: int) -> int:
+    """Return how many tokens may be forced behind the one that is sampled now.
+
+    One place of the context stays free for what is sampled next: only then a full one
+    loses its middle.
+    """
+    n_room = n_ctx - len(sequence.tokens) - 2
+    n_left = sequence.n_remaining
+    return n_room if n_left < 0 else min(n_room, n_left - 1)

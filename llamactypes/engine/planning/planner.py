@@ -17,6 +17,8 @@ from llamactypes.engine.planning.tiles import chunk_length, whole_tiles
 
 __all__ = ("Planner",)
 
+_FEW_STREAMS = 4
+
 
 class Planner:
     """Plans decodes, and learns from how long they took. Engine thread only."""
@@ -93,13 +95,20 @@ class Planner:
 
         All of it at once where that costs less than one token in each step. With a
         buffer for each sequence the library computes the first token of everyone
-        together and what remains apart (llama-batch.cpp, ``split_equal``): that is
-        about one step more.
+        together, and what remains apart for each length (llama-batch.cpp,
+        ``split_equal``).
+
+        PERF: of JSON by a schema half is forced. With a 135M model on a CPU, at once
+        gives 1.35 times the tokens per second for 2 streams, 1.11 for 4, 0.94 for 8;
+        one by one 1.12, 1.03, 1.05.
         """
         streams = [one for one in turn if one.has_forced and one.is_entered]
         n_more = sum(one.n_missing - 1 for one in streams)
         n_room = self.n_batch - n_generating - len(streams)
-        is_worth = self._is_unified or n_more >= n_generating + len(streams)
+        n_streams = n_generating + len(streams)
+        is_worth = self._is_unified or (
+            n_streams <= _FEW_STREAMS and n_more >= n_streams
+        )
         if not is_worth or n_more > n_room:
             return [_forced_chunk(one, 1) for one in streams]
         return [_forced_chunk(one, one.n_missing) for one in streams]
