@@ -44,7 +44,7 @@ class TurnGrammar:
         self._syntax = syntax
         self._grammar = grammar
         self._offered = offered
-        self._is_parallel = is_parallel
+        self._is_parallel = is_parallel and syntax.is_parallel
         self._space = grammar.space()
 
     # -- the whole turn ------------------------------------------------------------
@@ -179,7 +179,7 @@ class TurnGrammar:
         start = syntax.start.strip()
         parts = [self._marker(start, begun)] if start else []
         parts.append(self._one_of("" if start else begun))
-        if self._is_parallel and syntax.is_parallel:
+        if self._is_parallel:
             parts.append(f"({self._spaced(syntax.separator)} {self._one_of('')})*")
         return " ".join([*parts, self._spaced(syntax.end)])
 
