@@ -38,7 +38,8 @@ def tool_grammar(
         format: How the model writes; it must have `ChatFormat.tools`.
         tools: In OpenAI's form, with ``function.name`` and ``function.parameters``.
         choice: Not ``none``, with which there is nothing to constrain.
-        is_parallel: Whether there may be several calls.
+        is_parallel: Whether there may be several calls. One tool that must be called is
+            called once.
         in_reasoning: The prompt ends inside the thinking.
         control_tokens: Text to number.
         schema_path: Where the client finds the schema of tool number ``{index}``.
@@ -52,6 +53,8 @@ def tool_grammar(
     """
     if format.tools is None:
         raise ValueError("a grammar of tool calls needs a tool syntax")
+    if choice.mode == "required" and len(choice.names) == 1:
+        is_parallel = False  # a small model would not stop
     grammar = LarkGrammar(control_tokens)
     arguments = ArgumentGrammar(grammar, format.tools)
     offered = [
