@@ -15,6 +15,7 @@ from api.protocol.continuation import Continuation
 from api.protocol.conversation import Conversation
 from llamactypes.chat import (
     CHATML,
+    Capabilities,
     ChatTemplate,
     normalise_messages,
     template_capabilities,
@@ -116,7 +117,10 @@ class ChatPrompts:
     @property
     def capabilities(self) -> dict[str, bool]:
         """What the template understands, as ``/props`` shows it."""
-        return dict(_capabilities(CHATML if self._is_legacy else self.source))
+        try:
+            return dict(_capabilities(CHATML if self._is_legacy else self.source))
+        except TemplateError:  # it does not parse, as every chat is told
+            return Capabilities().as_dict()
 
     def render(self, conversation: Conversation) -> str:
         """Return the text of `prompt`."""

@@ -51,6 +51,9 @@ __all__ = (
     "KeyBusy",
     "MessagesOverloaded",
     "NotAuthorized",
+    "ReplayedError",
+    "StreamInterrupted",
+    "StreamSuspended",
     "ENGINE_FAILED",
     "describe",
     "install_error_handlers",
@@ -120,6 +123,16 @@ class StreamInterrupted(Exception):  # noqa: N818 - what happened
         super().__init__(
             "the server that generated this ended in the middle: nothing follows, and "
             "nothing before is lost; send the request again for a whole answer"
+        )
+
+
+class StreamSuspended(EngineStopped):
+    """The server stops, and the next one goes on with the stream."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the server is shutting down, and goes on with this when it is started "
+            "again: come back then, by the conversation's id or the idempotency key"
         )
 
 

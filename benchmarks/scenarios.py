@@ -9,6 +9,7 @@ from benchmarks.workloads import (
     gap_beside_long_prompt,
     shared_prompt,
     shared_prompt_waves,
+    structured,
     warm_request,
 )
 
@@ -25,6 +26,7 @@ def scenarios(*, quick: bool = False) -> tuple[Scenario, ...]:
         return (
             _decode(1, 1024, 64, 1.0),
             _decode(8, 8192, 48, 1.02, weighs_memory=True),
+            _structured(48),
             _warm(10),
             _shared(),
             _conversations(3),
@@ -33,6 +35,7 @@ def scenarios(*, quick: bool = False) -> tuple[Scenario, ...]:
         _decode(1, 1024, 192, 1.0),
         _decode(8, 8192, 192, 1.02),
         _decode(32, 16384, 96, 1.05, weighs_memory=True),
+        _structured(128),
         _shared(),
         _shared_waves(),
         _conversations(6),
@@ -73,6 +76,28 @@ def _decode(
         (n_streams, n_tokens),
         weighs_memory,
     )
+
+
+def _structured(n_tokens: int) -> Scenario:
+    name = "JSON by a schema, 8 streams"
+    rows = (
+        Row(name, "drawn_tokens_per_second", "tokens/s", {"llama-server": 1.0}),
+        Row(
+            f"{name}, no seed",
+            "unseeded_tokens_per_second",
+            "tokens/s",
+            {"llama-server": 1.0},
+        ),
+        Row(
+            f"{name}: time of a token over a free one's",
+            "time_beside_free",
+            "times",
+            {"llama-server": 1.0},
+            less_is_better=True,
+            limit=1.05,
+        ),
+    )
+    return Scenario("structured output", 8, 8192, structured(8, n_tokens), rows)
 
 
 def _memory(n_streams: int) -> Row:

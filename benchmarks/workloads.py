@@ -20,6 +20,7 @@ __all__ = (
     "gap_beside_long_prompt",
     "shared_prompt",
     "shared_prompt_waves",
+    "structured",
     "warm_request",
 )
 
@@ -28,6 +29,25 @@ _RULE = (
     "Rule {}: be kind, answer in full sentences, say what you do not know, and keep to "
     "the question that was asked. "
 )
+_LIST = "List number {} of people, with their jobs and hobbies, as JSON:\n"
+_WORD = {"type": "string", "maxLength": 20}
+_PERSON = {
+    "name": _WORD,
+    "age": {"type": "integer"},
+    "job": _WORD,
+    "is_married": {"type": "boolean"},
+    "hobbies": {"type": "array", "items": _WORD, "minItems": 2, "maxItems": 3},
+}
+_PEOPLE = {
+    "type": "array",
+    "minItems": 40,
+    "items": {
+        "type": "object",
+        "properties": _PERSON,
+        "required": list(_PERSON),
+        "additionalProperties": False,
+    },
+}
 _PARAGRAPH = "The lamp stood in the window and the boats came home in the evening. "
 
 
@@ -53,6 +73,41 @@ def decode(n_streams: int, n_tokens: int) -> Callable[[Server, int], Figures]:
         if all(one.event_times for one in run.outcomes):  # they are streams
             figures["decode_tokens_per_second"] = run.decode_tokens_per_second
         return figures
+
+    return work
+
+
+def structured(n_streams: int, n_tokens: int) -> Callable[[Server, int], Figures]:
+    """The same by streams that write JSON by a schema, three times.
+
+    Freely and by the schema, each with a seed; and by the schema with none, which lets
+    ours add text that the schema fixes without drawing it.
+    """
+
+    def work(server: Server, round: int) -> Figures:
+        schema = {"json_schema": _PEOPLE, "temperature": 0.8}
+        ways = {"free": {"temperature": 0.8}, "drawn": schema, "unseeded": schema}
+        rates: Figures = {}
+        for way, options in ways.items():
+            requests = [
+                server.adapt(
+                    completion(
+                        _LIST.format(100 * round + i),
+                        n_tokens,
+                        cache_prompt=False,
+                        **options,
+                        **({} if way == "unseeded" else {"seed": i + 1}),
+                    )
+                )
+                for i in range(n_streams)
+            ]
+            rates[f"{way}_tokens_per_second"] = stream(
+                server.port, requests
+            ).tokens_per_second
+        rates["time_beside_free"] = (
+            rates["free_tokens_per_second"] / rates["drawn_tokens_per_second"]
+        )
+        return rates
 
     return work
 

@@ -35,7 +35,6 @@ from api.serving.supervisor import Supervisor
 from api.settings import Settings
 from api.streams.sessions import StreamSessions
 from api.streams.stores.choice import open_streams
-from llamactypes.chat import ChatTemplate
 from llamactypes.engine import Engine, EngineState
 from llamactypes.errors import LlamaError, SamplingError, TemplateError
 from llamactypes.legacy_template import builtin_names
@@ -217,21 +216,13 @@ def _unusable_template(
     if not name:
         return None
     if "{" in name or len(name.split()) != 1:
-        return _template_fault(name) if settings.jinja else None
+        return None
     known = (*sorted(own), *builtin_names())
     if name in known:
         return None
     return TemplateError(
         f"--chat-template {name} is no built-in template; there are {', '.join(known)}"
     )
-
-
-def _template_fault(source: str) -> TemplateError | None:
-    try:
-        ChatTemplate(source, name="of --chat-template")
-    except TemplateError as error:
-        return error
-    return None
 
 
 def _leave(status: int) -> None:

@@ -38,6 +38,9 @@ class Journal(Protocol):
     def finish(self, log: StreamLog) -> None:
         """Note the end."""
 
+    def close(self) -> None:
+        """Leave what is written as it is: the next process goes on with it."""
+
 
 class NoJournal:
     """Nobody writes it down."""
@@ -61,3 +64,6 @@ class NoJournal:
 
     def finish(self, log: StreamLog) -> None:
         """Forget it."""
+
+    def close(self) -> None:
+        """There is nothing."""

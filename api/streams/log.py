@@ -66,6 +66,8 @@ class StreamLog:
         self.is_done = False
         self.is_broken = False
         """Its events end with an error."""
+        self.is_suspended = False
+        """The next process goes on with it: readers lose their connections."""
         self.is_continued = False
         """Another process began it."""
         self.n_readers = 0
@@ -115,6 +117,14 @@ class StreamLog:
                 self.append(self._tally.end_line())
             self._end(error, int(time.time()))
             self.journal.finish(self)
+
+    def suspend(self, error: Exception) -> None:
+        """End it in this process alone."""
+        with self._writing:
+            if not self.is_done:
+                self.journal.close()
+                self.is_suspended = True
+                self._end(error, 0)
 
     def greet(self) -> None:
         """Break the silence of a log that has nothing yet.

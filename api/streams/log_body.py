@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from waitress.channel import ClientDisconnected
+
 from api import sse
 from api.errors import describe
 from api.exchange import End
@@ -17,6 +19,10 @@ __all__ = ("LogBody",)
 
 _PROGRESS_S = 1.0
 """Between two events that tell how far a prompt is."""
+
+
+class StreamBroken(ClientDisconnected):
+    """The connection has to break: a clean end would look like the stream's."""
 
 
 def _nothing(n_bytes: int) -> None:
@@ -103,6 +109,12 @@ class LogBody:
         self._offset += len(data)
         if not data and self._is_late and not self._log.n_events:
             return self._progress()
+        if self._is_ended and getattr(self._log, "is_suspended", False):
+            if data:
+                self._is_ended = False  # what is there first
+                return data
+            self._client.note_end(End.ERROR)
+            raise StreamBroken
         if self._is_ended and self._log.is_broken:
             self._client.note_end(End.ERROR)
         return data

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from api import sse
-from api.errors import GenerationCancelled, StreamInterrupted, describe
+from api.errors import (
+    GenerationCancelled,
+    StreamInterrupted,
+    StreamSuspended,
+    describe,
+)
 from api.exchange import End
 from api.protocol.invalid import InvalidRequest
 from api.streams.client import Client
@@ -18,6 +23,7 @@ from api.streams.recorder import Recorder
 from api.streams.resumption import Resumption
 from api.streams.stores.store import Claimed, StreamKey
 from llamactypes.engine import Generation
+from llamactypes.errors import EngineStopped
 
 __all__ = ("Production", "Session", "StreamStopped")
 
@@ -130,6 +136,13 @@ class Session:
         last_event = b"" if make is None else make(interrupted)
         self.log.journal.accept(last_event, self.request)
 
+    def _is_left_to_others(self, production: Production) -> bool:
+        """Whether this process stops, and the next one will go on."""
+        return self.log.journal.keeps_requests and any(
+            each.result is not None and isinstance(each.result.error, EngineStopped)
+            for each in production.generations
+        )
+
     # -- its own thread ----------------------------------------------------------------
 
     def _pump(self) -> None:
@@ -158,10 +171,15 @@ class Session:
                 pieces = self.earlier.rest_of(pieces)
                 self.log.append(self.earlier.seam())
             for piece in pieces:
+                if self._is_left_to_others(production):
+                    raise StreamSuspended
                 recorder.note()
                 append(piece)
         except Exception as error:
             production.cancel()
+            if self._is_left_to_others(production):
+                self.log.suspend(StreamSuspended())
+                return None
             if production.error_event is not None:
                 self.log.is_broken = True
                 append(production.error_event(self.stopped or error))

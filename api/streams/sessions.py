@@ -9,7 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from api.errors import GenerationCancelled, KeyBusy, StreamInterrupted
+from api.errors import (
+    GenerationCancelled,
+    KeyBusy,
+    StreamInterrupted,
+    StreamSuspended,
+)
 from api.streams.claims import same_request
 from api.streams.counts import StreamCounts
 from api.streams.limits import StreamLimits
@@ -292,6 +297,8 @@ class StreamSessions:
             sessions = [*self._live.values(), *self._ending]
             self._changed.notify_all()
         for session in sessions:
+            if self._continues:
+                session.log.suspend(StreamSuspended())
             session.abort(reason)
         deadline = time.monotonic() + timeout_s
         for session in sessions:
@@ -324,6 +331,8 @@ class StreamSessions:
             if self._live.get(session.key) is session:
                 del self._live[session.key]
             log = session.log
+            if log.is_suspended:
+                return
             if log.error is not None and not log.is_begun and not log.keeps_errors:
                 self._drop(session.key, log)
             elif self.store.local(session.key) is log:

@@ -45,6 +45,8 @@ class OutputForm:
         grammar: LarkGrammar,
         control_tokens: Mapping[str, int],
         end_tokens: Sequence[int] = (),
+        *,
+        is_dense: bool = False,
     ) -> str:
         """Add the form to `grammar` and return its expression.
 
@@ -52,11 +54,14 @@ class OutputForm:
             grammar: Where its rules go.
             control_tokens: Text to number.
             end_tokens: What ends a text, and is never part of one.
+            is_dense: JSON has no white space but a blank after commas and colons.
 
         Raises:
             ConstraintError: It cannot be honoured; the path begins with `parameter`.
         """
         try:
+            if self.kind is FormKind.SCHEMA:
+                return self._json(is_dense)
             return self._written(grammar, control_tokens, end_tokens)
         except ConstraintError as error:
             if error.path:
@@ -69,15 +74,16 @@ class OutputForm:
         control_tokens: Mapping[str, int],
         end_tokens: Sequence[int],
     ) -> str:
-        if self.kind is FormKind.SCHEMA:
-            # As llama-server has it: an empty schema is that of any object.
-            schema = {"type": "object"} if self.value == {} else self.value
-            return json_schema_rule(schema, path=self.parameter)
         if self.kind is FormKind.GBNF:
             return gbnf_expression(self.value, grammar, control_tokens, end_tokens)
         if self.kind is FormKind.REGEX:
             return grammar.terminal(regex(translated_pattern(self.value, whole=True)))
         return grammar.nested(self.value)
+
+    def _json(self, is_dense: bool) -> str:
+        # As llama-server has it: an empty schema is that of any object.
+        schema = {"type": "object"} if self.value == {} else self.value
+        return json_schema_rule(schema, path=self.parameter, is_dense=is_dense)
 
     def mentions(self, text: str, control_tokens: Mapping[str, int]) -> bool:
         """Whether a grammar speaks of `text`, such as a tag of thinking, itself."""

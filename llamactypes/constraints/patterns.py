@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from llamactypes.constraints.character_classes import CharacterClass, class_of_escape
 from llamactypes.constraints.lark import escaped
+from llamactypes.constraints.unwritable import Unwritable
 from llamactypes.errors import ConstraintError
 
 __all__ = ("translated_pattern",)
@@ -82,7 +83,7 @@ def _without_groups(alternatives: Sequence[_Sequence]) -> list[_Sequence]:
             ways = [way[:at] + inner + way[at + 1 :] for inner in group.group]
             waiting += reversed(ways)
         if len(done) + len(waiting) > _MAX_ALTERNATIVES:
-            raise ConstraintError("too many alternatives with anchors (^ or $) in them")
+            raise Unwritable("too many alternatives with anchors (^ or $) in them")
     return done
 
 
@@ -97,7 +98,7 @@ def _searched(way: _Sequence) -> str:
         is_end = True
         del terms[-1]
     if any(term.anchor for term in terms):
-        raise ConstraintError(
+        raise Unwritable(
             "an anchor (^ or $) in the middle of the pattern cannot be honoured"
         )
     body = "".join(term.text for term in terms)
@@ -206,7 +207,7 @@ class _Parser:
             raise self._wrong("a '(' is not closed")
         if any(term.anchor or term.group for way in alternatives for term in way):
             if flags:
-                raise self._wrong("an anchor cannot stand in a group with flags")
+                raise self._beyond("an anchor cannot stand in a group with flags")
             return _Term(group=tuple(alternatives))
         ways = ("".join(term.text for term in way) for way in alternatives)
         return _Term(f"(?{flags}:{'|'.join(ways)})")
@@ -214,15 +215,15 @@ class _Parser:
     def _refused_group(self) -> ConstraintError:
         rest = self._text[self._at :]
         if re.match(r"\?<?[=!]", rest):
-            return self._wrong("look-around cannot be honoured")
+            return self._beyond("look-around cannot be honoured")
         return self._wrong("this kind of group is not known")
 
     def _escape(self) -> str:
         char = self._peek()
         if char in "123456789k" and char:
-            raise self._wrong("a reference back to a group cannot be honoured")
+            raise self._beyond("a reference back to a group cannot be honoured")
         if char in "bBAZz" and char:
-            raise self._wrong(f"\\{char} cannot be honoured")
+            raise self._beyond(f"\\{char} cannot be honoured")
         found = self._class_escape()
         return escaped(chr(found)) if isinstance(found, int) else found.written()
 
@@ -270,8 +271,16 @@ class _Parser:
         return is_there
 
     def _wrong(self, why: str) -> ConstraintError:
+        """Return the error of a mistake."""
+        return ConstraintError(self._message(why))
+
+    def _beyond(self, why: str) -> Unwritable:
+        """Return the error of what is right, but has no equal."""
+        return Unwritable(self._message(why))
+
+    def _message(self, why: str) -> str:
         shown = self._text if len(self._text) <= 80 else self._text[:80] + "…"
-        return ConstraintError(f"pattern {shown!r}, near position {self._at}: {why}")
+        return f"pattern {shown!r}, near position {self._at}: {why}"
 
 
 def _spelled(low: int, high: int | None) -> str:

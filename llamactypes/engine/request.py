@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from llamactypes.constraints.constraint import CompiledConstraint
 from llamactypes.engine.measures.timings import Progress, Timings
+from llamactypes.engine.text.thinking import ThinkingLimit
 from llamactypes.errors import LlamaError
 from llamactypes.sampling_params import SamplingParams
 
@@ -63,6 +64,8 @@ class GenerationRequest:
     """Control tokens whose text is emitted all the same."""
     constraint: CompiledConstraint | None = None
     """What the output must match, from `Engine.compile_constraint`."""
+    thinking: ThinkingLimit | None = None
+    """How long the model may think, and what ends it."""
     lora: tuple[tuple[int, float], ...] | None = None
     """(adapter, scale) to compute with, the others off; None: the engine's."""
     prompt_probs: int | None = None

@@ -89,6 +89,13 @@ def test_names_of_templates_need_jinja(api_of):
     assert "there is no chat template 'rag'" in prompt_of(api, 400, chat_template="rag")
 
 
+def test_a_model_whose_template_does_not_parse_is_served_without_chats(api_of):
+    api = api_of("{% if %}")
+    assert "does not parse: line 1" in prompt_of(api, 400)
+    assert api.get("/props").status_code == 200
+    assert api.post("/completion", {"prompt": "Hi"}).status_code == 200
+
+
 # -- what is continued ---------------------------------------------------------------
 
 

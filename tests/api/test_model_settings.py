@@ -121,6 +121,12 @@ def test_reasoning_flags_are_variables_of_the_template() -> None:
         "reasoning_effort": "low",
     }
     assert settings("-rea auto --reasoning-effort default").chat_template_kwargs == {}
+    assert settings("--reasoning-effort none").chat_template_kwargs == {
+        "enable_thinking": False
+    }
+    assert settings("--no-reasoning-preserve").chat_template_kwargs == {
+        "preserve_reasoning": False
+    }
 
 
 def test_adapters_may_be_loaded_without_being_applied() -> None:

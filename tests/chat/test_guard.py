@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -99,7 +100,7 @@ def test_no_content_makes_a_special_token(name):
     words += ["<", ">", "s>", " ", "\n", "a", "x", '"', "\\"]
     chance = random.Random(name)
     harmless = n_tokens(prompt_of(template, "a", "b"))
-    for _ in range(60):
+    for _ in range(30):
         contents = [
             "".join(chance.choice(words) for _ in range(chance.randrange(7)))
             for _ in range(2)
@@ -150,3 +151,11 @@ def test_a_template_that_refuses_marks_gets_joiners():
 def test_a_refusal_is_the_templates_own():
     with pytest.raises(TemplateError, match="never"):
         prompt_of("{{ raise_exception('never') }}", "<s>")
+
+
+@pytest.mark.parametrize("name", ["plain", "thinking apart", "cut short"])
+def test_thousands_of_spelled_tokens_take_no_square_time(name):
+    begin = time.monotonic()
+    rendered = prompt_of(TEMPLATES[name], "<s> \n</think>" * 10_000)
+    assert n_tokens(rendered) == n_tokens(prompt_of(TEMPLATES[name], "a"))
+    assert time.monotonic() - begin < 5

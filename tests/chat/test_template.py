@@ -205,6 +205,36 @@ def test_render_gives_languages_to_a_template_that_reads_them():
         "{{ '{:999999999}'.format(1) }}",
         "{{ '%999999999d' | format(1) }}",
         "{% for i in range(99999) %}{{ 'x' * 9999 }}{% endfor %}",
+        # One list in another twice, and so on: small, and endless when it is written,
+        # compared or hashed.
+        *(
+            "{% set ns = namespace(x='a') %}{% for i in range(60) %}{% set ns.x = "
+            + f"{container} %}}{{% endfor %}}{{{{ {use} }}}}"
+            for container in ("[ns.x, ns.x]", "(ns.x, ns.x)", "{'a': ns.x, 'b': ns.x}")
+            for use in ("ns.x", "ns.x | string", "ns.x ~ ''", "ns.x | tojson | length")
+        ),
+        "{% set ns = namespace(x='a', y='a') %}{% for i in range(60) %}"
+        "{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}"
+        "{{ ns.x == ns.y }}",
+        "{% set ns = namespace(x='a') %}{% for i in range(60) %}"
+        "{% set ns.x = (ns.x, ns.x) %}{% endfor %}{{ {ns.x: 1} | length }}",
+        "{% set ns = namespace(x='a') %}{% for i in range(60) %}"
+        "{% set ns.x = [ns.x, ns.x] | join %}{% endfor %}",
+        "{% set ns = namespace(x='a') %}{% for i in range(60) %}"
+        "{% set ns.x = '%s%s' % (ns.x, ns.x) %}{% endfor %}",
+        "{% set ns = namespace(x='a') %}{% for i in range(60) %}"
+        "{% set ns.x = '{0}{0}'.format(ns.x) %}{% endfor %}",
+        "{% set ns = namespace(x='a') %}{% for i in range(60) %}"
+        "{% set b %}{{ ns.x }}{{ ns.x }}{% endset %}{% set ns.x = b %}{% endfor %}",
+        "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}"
+        "{% set ns.x = [ns.x, ns.x] | sum(start=[]) %}{% endfor %}",
+        "{{ range(99999) | join('x' * 9999) }}",
+        "{{ ('x ' * 99999) | wordwrap(1, wrapstring='y' * 9999) }}",
+        "{{ [1] | slice(999999999) | list }}",
+        "{{ [1] | batch(999999999, 0) | list }}",
+        "{{ 'x'.translate({120: 'y'}) }}",
+        "{% set ns = namespace(x=9) %}{% for i in range(60) %}"
+        "{% set ns.x = ns.x * ns.x %}{% endfor %}",
         "{% set ns = namespace(x='aa') %}{% for i in range(60) %}"
         "{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
         "{% set ns = namespace(x='aa') %}{% for i in range(60) %}"

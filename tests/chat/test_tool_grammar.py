@@ -105,6 +105,7 @@ def test_grammar_allows_only_the_tools_that_are_chosen():
     form = followed(learned("objects"), mode="required", names=("files",))
     assert form.accepts(call("files", "{}"))
     assert not form.accepts(call())
+    assert not form.accepts(call("files", "{}") + call("files", "{}"))
 
 
 @pytest.mark.parametrize("mode", ["auto", "required"])

@@ -89,6 +89,16 @@ def errors(schema: Any, seed: int = 0) -> list[str]:
         ({"items": {"type": "null"}, "minItems": 1}, ["[null]"], ["[]", "[1]"]),
         ({"prefixItems": [{"type": "null"}], "items": False}, ["[null]"], ["[null,1]"]),
         ({"type": "array", "uniqueItems": True, "maxItems": 1}, ["[1]"], ["[1,1]"]),
+        (
+            {"items": {"$ref": "#/$defs/M"}, "uniqueItems": True, "$defs": {"M": MOOD}},
+            ["[]", '["happy", "sad"]'],
+            ['["sad","sad"]', '["happy","x"]'],
+        ),
+        (
+            {"items": {"type": "boolean"}, "uniqueItems": True, "minItems": 1},
+            ["[true]", "[false,true]"],
+            ["[]", "[true,true]"],
+        ),
         # -- objects
         ({"type": "object"}, ["{}", '{"any":{"thing":1}}'], ["[]"]),
         ({"type": "object", "properties": {}}, ["{}"], ['{"a":1}']),
@@ -150,6 +160,12 @@ def errors(schema: Any, seed: int = 0) -> list[str]:
             ['{"a":1}', '{"b":1}'],
             ["{}", '{"c":1}'],
         ),
+        (
+            {"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^(?!-)"}]},
+            ["1.5"],
+            ['"a"'],
+        ),
+        ({"anyOf": [{"enum": []}, {"type": "null"}]}, ["null"], ["1"]),
         # -- references
         (
             {"$defs": {"M": MOOD}, "items": {"$ref": "#/$defs/M"}},

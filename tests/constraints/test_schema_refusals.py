@@ -32,7 +32,13 @@ def nested(depth: int) -> dict[str, Any]:
         ({"not": {"type": "null"}}, "$.not", "not supported"),
         ({"if": {}, "else": False}, "$.if", "not supported"),
         ({"contains": {"type": "null"}}, "$.contains", "not supported"),
-        ({"type": "array", "uniqueItems": True}, "$.uniqueItems", "not supported"),
+        ({"type": "array", "uniqueItems": True}, "$.uniqueItems", "7 fixed values"),
+        (
+            {"anyOf": [{"pattern": r"\bx"}, {"type": "null"}]},
+            "$.anyOf[0].pattern",
+            "cannot be honoured",
+        ),
+        ({"anyOf": [{"type": "x"}, {"type": "null"}]}, "$.anyOf[0].type", "knows no"),
         ({"dependentRequired": {"a": ["b"]}}, "$.dependentRequired", "not supported"),
         (
             {"anyOf": [{}], "unevaluatedProperties": False},
@@ -84,6 +90,11 @@ def nested(depth: int) -> dict[str, Any]:
         ({"$ref": "#"}, "$", "cannot be satisfied"),
         ({"enum": []}, "$", "cannot be satisfied"),
         ({"type": "string", "enum": [1]}, "$", "no value of 'enum' has the type"),
+        (
+            {"items": {"enum": [1, 2, 2]}, "uniqueItems": True, "minItems": 3},
+            "$",
+            "cannot differ",
+        ),
         ({"minItems": 3, "maxItems": 2}, "$", "minItems (3) is above maxItems (2)"),
         ({"minimum": 3, "maximum": 2}, "$", "nothing is between"),
         ({"minProperties": 2, "maxProperties": 1}, "$", "above maxProperties"),

@@ -6,7 +6,6 @@ scheduler and above the library:
 dies      the next decode raises what is no Exception
 raises    the next decode raises an exception whose words nobody should see
 hangs     the next decode never returns, in native code, and no interrupt ends it
-refuses   llama_decode returns -3
 """
 
 from __future__ import annotations
@@ -30,12 +29,6 @@ def _hang() -> None:
         libc.sleep(3600)
 
 
-def _refuse() -> None:
-    from llamactypes.errors import DecodeError
-
-    raise DecodeError.from_code(-3)
-
-
 def _raise() -> None:
     raise RuntimeError(SECRET)
 
@@ -44,7 +37,7 @@ def _die() -> None:
     raise Murder(SECRET)
 
 
-FAULTS = {"dies": _die, "raises": _raise, "hangs": _hang, "refuses": _refuse}
+FAULTS = {"dies": _die, "raises": _raise, "hangs": _hang}
 
 
 def break_decodes(name: str, switch: Path) -> None:

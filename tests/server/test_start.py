@@ -93,7 +93,7 @@ def test_start_refuses_a_wrong_command_line(
     ("template", "message"),
     [
         ("lama3", "--chat-template lama3 is no built-in template; there are"),
-        ("{% if %}", "error: "),
+        ("{% if %}", "chat template 'default' does not parse: line 1"),
     ],
 )
 def test_start_fails_when_the_chat_template_is_none(

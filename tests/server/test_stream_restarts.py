@@ -195,3 +195,47 @@ def test_a_generation_that_chance_had_a_part_in_says_so(
     assert b"\n: continued exact=false\n" in found
     assert events(found)[-1]["choices"][0]["finish_reason"] == "length"
     eventually(lambda: second.n_busy_slots() == 0)
+
+
+@pytest.mark.parametrize("n_queued", [0, 1])
+def test_a_server_that_is_stopped_leaves_its_streams_to_the_next(
+    start_server: StartServer, stories_model_path: Any, tmp_path: Path, n_queued: int
+) -> None:
+    folder = tmp_path / "streams"
+    flags = ("--stream-continue", "--shutdown-timeout", "0", "-np", "1")
+    first = serve(start_server, stories_model_path, folder, *flags)
+    body = {**TEXT, "max_tokens": 900}
+    pieces: list[bytes] = []
+    with requests.post(
+        first.url + "/completion",
+        json=body,
+        headers=named("c"),
+        stream=True,
+        timeout=60,
+    ) as reply:
+        body_pieces = reply.iter_content(500)
+        got = next(body_pieces)
+        for number in range(n_queued):
+            with pytest.raises(requests.ReadTimeout):
+                requests.post(
+                    first.url + "/completion",
+                    json=body,
+                    headers=named(f"queued {number}"),
+                    timeout=0.1,
+                )
+        first.send(signal.SIGTERM)
+        # No end that looks like one: the connection breaks.
+        with pytest.raises(requests.exceptions.ChunkedEncodingError):
+            pieces.extend(body_pieces)
+        got += b"".join(pieces)
+    assert first.wait_exit(10) == 0
+    second = serve(start_server, stories_model_path, folder, *flags)
+    rest = second.get(f"/v1/stream/c?from={len(got)}").content
+    whole = second.get("/v1/stream/c").content
+    assert got + rest == whole
+    assert b"error" not in whole
+    assert texts(whole) == texts(second.post("/completion", body).content)
+    assert_counted(whole)
+    for number in range(n_queued):
+        found = second.get(f"/v1/stream/queued {number}").content
+        assert texts(found) == texts(whole)

@@ -56,7 +56,8 @@ class FileJournal:
         """Records that come before everything else when it is written anew."""
         self._tokens: list[bytes] = []
         self._n_bytes = 0
-        self._is_discarded = False
+        self._is_over = False
+        """Nothing is written any more, whatever comes."""
         self._lock = threading.Lock()
 
     def open(self, started_at: int) -> None:
@@ -122,7 +123,7 @@ class FileJournal:
     def discard(self) -> None:
         """Remove the file; whoever still writes writes nothing."""
         with self._lock:
-            self._is_discarded = True
+            self._is_over = True
             file, self._file = self._file, None
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
@@ -130,8 +131,9 @@ class FileJournal:
                     file.close()
 
     def close(self) -> None:
-        """Let go of the file as it is."""
+        """Let go of the file as it is, whatever comes."""
         with self._lock:
+            self._is_over = True
             file, self._file = self._file, None
             if file is not None:
                 file.close()
@@ -165,7 +167,7 @@ class FileJournal:
         image = encode(Kind.IMAGE, image_of(log.image()))
         data = b"".join([MAGIC, *self._head, *self._tokens, image, end])
         with self._lock, self._reporting():
-            if self._is_discarded:
+            if self._is_over:
                 return
             before, self._file = self._file, None
             if before is not None:

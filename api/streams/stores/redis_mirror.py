@@ -62,6 +62,9 @@ class MirrorJournal:
         """Tell it."""
         self._wake()
 
+    def close(self) -> None:
+        """Nothing: no process goes on with it."""
+
 
 @dataclass(eq=False, slots=True)
 class Mirrored:

@@ -42,7 +42,7 @@ class Call:
 
     def message(self) -> Message:
         """Return the call as OpenAI's messages have it."""
-        arguments = json.dumps(self.arguments)
+        arguments = json.dumps(self.arguments, ensure_ascii=False)
         function = {"name": self.name, "arguments": arguments}
         return {"id": self.id, "type": "function", "function": function}
 

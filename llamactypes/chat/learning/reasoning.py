@@ -11,9 +11,10 @@ from llamactypes.chat.learning.segments import (
     first_marker,
     last_marker,
 )
+from llamactypes.chat.learning.turns import turn_header, without_thinking
 from llamactypes.chat.output.format import Tags
 
-__all__ = ("learn_content", "learn_reasoning", "turn_header", "without_thinking")
+__all__ = ("learn_content", "learn_reasoning")
 
 _TAG = re.compile(r"<[\w:|]{0,20}(?:think|thought)[\w:|]{0,20}>|\[THINK\]")
 _CLOSING = (("<|START_", "<|END_"), ("<", "</"), ("[", "[/"))
@@ -72,29 +73,6 @@ def _closing(opening: str) -> str:
 
 
 # -- the rest of the turn ----------------------------------------------------------
-
-
-def turn_header(probes: Probes, turn: str, reasoning: Tags | None) -> str:
-    """Return what stands before everything that the model writes in `turn`."""
-    shared = [common_prefix(turn, each) for each in probes.generation_prompts]
-    header = max(shared, key=len)
-    if reasoning is None:
-        return header
-    # A prompt that always opens or closes the thinking.
-    for tag in (reasoning.open, reasoning.close):
-        if tag:
-            header = header.partition(tag)[0]
-    return header
-
-
-def without_thinking(text: str, reasoning: Tags | None) -> str:
-    """Return the beginning of a turn without the empty thinking that opens it."""
-    if reasoning is None:
-        return text
-    rest = text.lstrip()
-    if reasoning.open:
-        rest = rest.removeprefix(reasoning.open).lstrip()
-    return rest.removeprefix(reasoning.close).lstrip()
 
 
 def learn_content(probes: Probes, reasoning: Tags | None) -> Tags | None:

@@ -14,25 +14,17 @@ from llamactypes.chat.learning.arguments import (
     find_arguments,
     learn_types,
 )
-from llamactypes.chat.learning.probes import ANSWER, CALLS, Call, Probes
-from llamactypes.chat.learning.reasoning import turn_header, without_thinking
-from llamactypes.chat.learning.segments import (
-    common_prefix,
-    common_suffix,
-    markers_in,
+from llamactypes.chat.learning.probes import CALLS, Call, Probes
+from llamactypes.chat.learning.segments import common_prefix, common_suffix
+from llamactypes.chat.learning.turns import (
+    TurnEnd,
+    turn_end,
+    turn_header,
+    without_thinking,
 )
 from llamactypes.chat.output.format import CallPart, ChatFormat, Slot, ToolSyntax
 
 __all__ = ("learn_tools",)
-
-_END_OF_CALLS = (
-    "<|eom_id|>",
-    "<|call|>",
-    "<|calls|>",
-    "<|tool_response>",
-    "<｜hy_eos:opensource｜>",
-)
-"""End tokens that turns with calls end with, and no others."""
 
 _LAST_NUMBER = re.compile(r"\d{1,9}\Z")
 
@@ -61,15 +53,15 @@ def learn_tools(probes: Probes, learned: ChatFormat) -> ToolSyntax | None:
 
 
 def _from_calls(probes: Probes, learned: ChatFormat) -> ToolSyntax | None:
-    turn_end = _turn_end(probes, learned)
+    end = turn_end(probes, learned)
     turn = probes.calls(CALLS)
     if turn:
         body = _body(probes, learned, turn)
-        both = _two_calls(body, turn_end)
+        both = _two_calls(body, end)
         if both is not None:
             return both
     body = _body(probes, learned, probes.calls(CALLS[:1]))
-    return _one_call(body, turn_end)
+    return _one_call(body, end)
 
 
 def _body(probes: Probes, learned: ChatFormat, turn: str) -> str:
@@ -84,41 +76,15 @@ def _body(probes: Probes, learned: ChatFormat, turn: str) -> str:
     return closed if rest != opened != closed else body
 
 
-# -- the end of a turn -------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _TurnEnd:
-    """What ends a turn: the engine stops there, so no output has it."""
-
-    answer_end: str
-    """The text behind an answer."""
-    markers: tuple[str, ...]
-
-    def cut(self, text: str) -> str:
-        """Return `text`, the end of a turn, without what ends the turn itself."""
-        text = text.removesuffix(common_suffix(text, self.answer_end))
-        places = [text.find(marker) for marker in self.markers]
-        return text[: min((place for place in places if place >= 0), default=len(text))]
-
-
-def _turn_end(probes: Probes, learned: ChatFormat) -> _TurnEnd:
-    _, _, after = (probes.answer_with_tools or probes.answer).partition(ANSWER)
-    if learned.content is not None:
-        after = after.lstrip().removeprefix(learned.content.close)
-    markers = (*markers_in(after), probes.eos_token, *_END_OF_CALLS)
-    return _TurnEnd(after, tuple(marker for marker in markers if marker))
-
-
 # -- two calls ---------------------------------------------------------------------
 
 
-def _two_calls(body: str, turn_end: _TurnEnd) -> ToolSyntax | None:
+def _two_calls(body: str, end: TurnEnd) -> ToolSyntax | None:
     first = _find_call(body, CALLS[0], 0)
     second = _find_call(body, CALLS[1], first.end) if first is not None else None
     if first is None or second is None:
         return None
-    before, after = body[: first.start], turn_end.cut(body[second.end :])
+    before, after = body[: first.start], end.cut(body[second.end :])
     between = body[first.end : second.start]
     parts, head, second_head = _head(before, between)
     between = between.removesuffix(second_head)
@@ -173,11 +139,11 @@ def _counted(one: str, other: str) -> list[CallPart]:
 # -- one call ----------------------------------------------------------------------
 
 
-def _one_call(body: str, turn_end: _TurnEnd) -> ToolSyntax | None:
+def _one_call(body: str, end: TurnEnd) -> ToolSyntax | None:
     written = _find_call(body, CALLS[0], 0)
     if written is None:
         return None
-    tail = turn_end.cut(body[written.end :])
+    tail = end.cut(body[written.end :])
     call = _joined((body[: written.start], *written.parts, tail))
     syntax = ToolSyntax(
         call=call,

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from llamactypes.chat.output.format import ChatFormat
-from llamactypes.chat.output.grammar.answer import answer_turn
+from llamactypes.chat.output.grammar.answer import AnswerWriter, answer_turn
 from llamactypes.constraints.lark import LarkGrammar
 from llamactypes.constraints.output_form import OutputForm
 
 __all__ = ("answer_grammar", "answer_writer")
-
-AnswerWriter = Callable[[LarkGrammar], str]
 
 
 def answer_writer(
     form: OutputForm, control_tokens: Mapping[str, int], end_tokens: tuple[int, ...]
 ) -> AnswerWriter:
     """Return what adds `form` to a grammar and returns its expression."""
-    return lambda grammar: form.write(grammar, control_tokens, end_tokens)
+
+    def write(grammar: LarkGrammar, *, is_dense: bool = False) -> str:
+        return form.write(grammar, control_tokens, end_tokens, is_dense=is_dense)
+
+    return write
 
 
 def answer_grammar(

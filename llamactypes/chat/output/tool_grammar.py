@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llamactypes.chat.output.format import ChatFormat
-from llamactypes.chat.output.grammar.answer import answer_turn
+from llamactypes.chat.output.format import ChatFormat, ToolSyntax
+from llamactypes.chat.output.grammar.answer import AnswerWriter, answer_turn
 from llamactypes.chat.output.grammar.arguments import ArgumentGrammar
+from llamactypes.chat.output.grammar.json_calls import json_call
 from llamactypes.chat.output.grammar.turn import Offer, TurnGrammar
 from llamactypes.chat.output.tool_choice import ToolChoice
 from llamactypes.constraints.lark import LarkGrammar
@@ -26,7 +27,7 @@ def tool_grammar(
     in_reasoning: bool,
     control_tokens: Mapping[str, int],
     schema_path: str = _SCHEMA_PATH,
-    answer: Callable[[LarkGrammar], str] | None = None,
+    answer: AnswerWriter | None = None,
 ) -> str:
     """Return the grammar of an output that calls `tools` as `choice` says.
 
@@ -37,7 +38,8 @@ def tool_grammar(
         format: How the model writes; it must have `ChatFormat.tools`.
         tools: In OpenAI's form, with ``function.name`` and ``function.parameters``.
         choice: Not ``none``, with which there is nothing to constrain.
-        is_parallel: Whether there may be several calls.
+        is_parallel: Whether there may be several calls. One tool that must be called is
+            called once.
         in_reasoning: The prompt ends inside the thinking.
         control_tokens: Text to number.
         schema_path: Where the client finds the schema of tool number ``{index}``.
@@ -51,6 +53,8 @@ def tool_grammar(
     """
     if format.tools is None:
         raise ValueError("a grammar of tool calls needs a tool syntax")
+    if choice.mode == "required" and len(choice.names) == 1:
+        is_parallel = False  # a small model would not stop
     grammar = LarkGrammar(control_tokens)
     arguments = ArgumentGrammar(grammar, format.tools)
     offered = [
@@ -65,8 +69,30 @@ def tool_grammar(
         raise ValueError("a grammar of tool calls needs a tool that may be called")
     turn = TurnGrammar(format, format.tools, grammar, offered, is_parallel)
     if answer is not None and choice.mode != "required":
+        functions = [tool["function"] for tool in tools]
+        as_json = _json_calls(format.tools, functions, choice, is_parallel)
+        if as_json:
+            ways = " | ".join((answer(grammar, is_dense=True), *as_json))
+            said = grammar.rule(ways)
+            whole = answer_turn(format, grammar, said, in_reasoning=in_reasoning)
+            return grammar.finish(whole)
         calls = turn.required(in_reasoning=in_reasoning)
         said = answer_turn(format, grammar, answer(grammar), in_reasoning=in_reasoning)
         return grammar.finish(f"{calls} | {said}")
     write = turn.required if choice.mode == "required" else turn.auto
     return grammar.finish(write(in_reasoning=in_reasoning))
+
+
+def _json_calls(
+    syntax: ToolSyntax,
+    functions: Sequence[Mapping[str, Any]],
+    choice: ToolChoice,
+    is_parallel: bool,
+) -> list[str]:
+    """Return the expressions of calls that are JSON; none if they are not."""
+    written = [
+        json_call(syntax, function, is_parallel=is_parallel)
+        for function in functions
+        if choice.allows(str(function["name"]))
+    ]
+    return [call for call in written if call is not None]

@@ -23,6 +23,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
 from llamactypes.chat.templates.budget import RenderBudget
+from llamactypes.chat.templates.checked import (
+    WEIGHED,
+    checked_concat,
+    checked_filter,
+    weigh,
+    weigh_operands,
+)
 
 __all__ = ("NOW", "make_environment")
 
@@ -39,6 +46,8 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
     # Intercepted operators are not folded by the compiler, so that the limits hold.
     intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    concat = staticmethod(checked_concat)
 
     grows_lists = False
     """Whether a template may append to lists and pop from them."""
@@ -61,8 +70,11 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         budget = RenderBudget.current()
         if budget is not None:
             budget.step()
-            budget.check_method(obj, args)
-        return super().call(context, obj, *args, **kwargs)
+            budget.check_method(obj, (*args, *kwargs.values()))
+        result = super().call(context, obj, *args, **kwargs)
+        if budget is not None:
+            budget.check_result(result)
+        return result
 
     def _parse(
         self, source: str, name: str | None, filename: str | None
@@ -93,6 +105,7 @@ def _with_limits(tree: nodes.Template) -> nodes.Template:
         step = nodes.Test(nodes.Const(None), _STEP, [], [], None, None)
         loop.body.insert(0, nodes.ExprStmt(step).set_lineno(loop.lineno))
     _replace_concats(tree)
+    weigh_operands(tree)
     return tree
 
 
@@ -126,7 +139,7 @@ def _count_step(context: Context, value: None) -> bool:
 
 @jinja2.pass_context
 def _join_checked(context: Context, *parts: Any) -> str:
-    texts = [str(part) for part in parts]
+    texts = [str(weigh(part)) for part in parts]
     budget = RenderBudget.current()
     if budget is not None:
         budget.check_size(sum(map(len, texts)))
@@ -228,6 +241,7 @@ def make_environment(*, grows_lists: bool = False) -> ChatEnvironment:
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=[LoopControlExtension, GenerationTag],
+        finalize=weigh,
     )
     environment.grows_lists = grows_lists
     environment.tests[_STEP] = _count_step
@@ -235,6 +249,9 @@ def make_environment(*, grows_lists: bool = False) -> ChatEnvironment:
     environment.filters["tojson"] = _tojson
     for name in ("center", "indent", "format"):
         environment.filters[name] = _guarded(name, environment.filters[name])
+    for name, plain in environment.filters.items():
+        environment.filters[name] = checked_filter(name, plain)
+    environment.filters[WEIGHED] = weigh
     environment.globals.pop("lipsum")  # random text: no prompt needs it
     environment.globals |= {
         "raise_exception": _raise_exception,

@@ -23,6 +23,7 @@ from llamactypes.errors import TemplateError
 __all__ = ("GuardedText", "guarded")
 
 _JOINER = "\N{WORD JOINER}"
+_MOST_SPACE = 64
 
 Values = dict[str, Any]
 Change = Callable[[str], str]
@@ -125,15 +126,16 @@ class _Marks:
         self._marked: list[str] = []
 
     def put(self, text: str) -> str:
+        """Return `text` with marks around each of its places."""
         spans = self._specials.places(text)
         if self._is_wide:
             spans = _widened(text, spans)
-        for first, last in reversed(spans):
-            inner = text[first:last]
-            name = f"{self._word}{len(self._marked)}"
-            self._marked.append(inner)
-            text = f"{text[:first]}b{name}b{inner}e{name}e{text[last:]}"
-        return text
+        return _replaced(text, spans, self._named)
+
+    def _named(self, inner: str) -> str:
+        name = f"{self._word}{len(self._marked)}"
+        self._marked.append(inner)
+        return f"b{name}b{inner}e{name}e"
 
     def read(self, text: str) -> GuardedText | None:
         """Take the marks out; None when a mark was torn from its text."""
@@ -165,9 +167,12 @@ class _Marks:
         # A mark alone is harmless where its text is gone: a template that cuts at the
         # token leaves it so.
         inner = self._marked[number].strip()
+        n_seen = len(inner) + _MOST_SPACE
         if kind == "b":
-            return plain[at:].lstrip().startswith(inner)
-        return plain[:at].rstrip().endswith(inner)
+            beside = plain[at : at + n_seen].lstrip()
+            return beside.startswith(inner) or not (beside or at + n_seen > len(plain))
+        beside = plain[max(0, at - n_seen) : at].rstrip()
+        return beside.endswith(inner) or not (beside or at < n_seen)
 
 
 def _widened(text: str, spans: list[Span]) -> list[Span]:
@@ -178,11 +183,23 @@ def _widened(text: str, spans: list[Span]) -> list[Span]:
     """
     wide: list[Span] = []
     for begin, end in spans:
-        first = len(text[:begin].rstrip()) or begin
-        rest = text[end:].lstrip()
-        last = len(text) - len(rest) if rest else end
-        wide.append((max(first, wide[-1][1]) if wide else first, last))
+        floor = wide[-1][1] if wide else 0
+        first, last = begin, end
+        while first > floor and text[first - 1].isspace():
+            first -= 1
+        while last < len(text) and text[last].isspace():
+            last += 1
+        wide.append((first or begin, end if last == len(text) else last))
     return wide
+
+
+def _replaced(text: str, spans: list[Span], change: Change) -> str:
+    parts = []
+    done = 0
+    for begin, end in spans:
+        parts += [text[done:begin], change(text[begin:end])]
+        done = end
+    return "".join(parts) + text[done:]
 
 
 # -- templates that marks confuse --------------------------------------------------
@@ -203,7 +220,8 @@ def _broken(
 
 
 def _joiners(specials: SpecialTexts, text: str) -> str:
-    for begin, end in reversed(specials.places(text)):
-        inner = _JOINER.join(text[begin:end])
-        text = f"{text[:begin]}{_JOINER}{inner}{_JOINER}{text[end:]}"
-    return text
+    return _replaced(text, specials.places(text), _with_joiners)
+
+
+def _with_joiners(inner: str) -> str:
+    return _JOINER + _JOINER.join(inner) + _JOINER

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from llamactypes.constraints.schemas.places import refusal
+from llamactypes.constraints.schemas.places import refusal, unsupported
 
 __all__ = (
     "APPLICATORS",
@@ -195,7 +195,7 @@ def check_keywords(schema: Mapping[str, Any], path: str) -> None:
             _check_value(keyword, value, path)
         elif keyword in _REFUSED:
             if not _has_no_effect(keyword, schema):
-                raise refusal(path, keyword, "is not supported")
+                raise unsupported(path, keyword)
         elif likely := _misspelt(keyword):
             raise refusal(path, keyword, f"is no keyword; did you mean {likely!r}?")
     _check_types(schema, path)

@@ -9,8 +9,9 @@ from typing import Any
 
 from llamactypes.constraints.patterns import translated_pattern
 from llamactypes.constraints.schemas.keywords import FORMATS
-from llamactypes.constraints.schemas.places import child, refusal, unsatisfiable
+from llamactypes.constraints.schemas.places import child, unsatisfiable, unsupported
 from llamactypes.constraints.schemas.shapes import type_of
+from llamactypes.constraints.unwritable import Unwritable
 from llamactypes.errors import ConstraintError
 
 __all__ = ("anchored", "check_value", "numbers", "texts", "values")
@@ -44,7 +45,7 @@ def anchored(pattern: str, path: str, *keys: str) -> str:
     except ConstraintError as error:
         for key in keys:
             path = child(path, key)
-        raise ConstraintError(f"{error} (at {path})", path) from None
+        raise type(error)(f"{error} (at {path})", path) from None
 
 
 def counts(
@@ -91,7 +92,7 @@ def _check_bounds(bounds: Mapping[str, float], path: str) -> None:
     lows = [bounds[key] for key in ("minimum", "exclusiveMinimum") if key in bounds]
     highs = [bounds[key] for key in ("maximum", "exclusiveMaximum") if key in bounds]
     if max(lows, default=0) > _FARTHEST or min(highs, default=0) < -_FARTHEST:
-        raise ConstraintError(f"the bounds at {path} are too far from 0", path)
+        raise Unwritable(f"the bounds at {path} are too far from 0", path)
     if lows and highs and max(lows) > min(highs):
         raise unsatisfiable(path, f"nothing is between {max(lows)} and {min(highs)}")
 
@@ -100,7 +101,9 @@ def _step(value: float, path: str) -> float:
     step = abs(value)
     digits = Decimal(repr(step)).normalize().as_tuple().digits
     if len(digits) > _MAX_DIGITS or not 1e-9 <= step <= 1e9:
-        raise refusal(path, "multipleOf", "has too many digits, or is too big or small")
+        raise unsupported(
+            path, "multipleOf", "has too many digits, or is too big or small"
+        )
     return step
 
 

@@ -8,6 +8,7 @@ properties alone unless others are asked for, as llama-server has it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 from llamactypes.constraints.schemas.document import Document, Target
@@ -25,10 +26,12 @@ from llamactypes.constraints.schemas.places import (
     Place,
     refusal,
     unsatisfiable,
+    unsupported,
 )
 from llamactypes.constraints.schemas.productive import without_endless
 from llamactypes.constraints.schemas.shapes import Shapes
 from llamactypes.constraints.schemas.spellings import modern
+from llamactypes.constraints.unwritable import Unmatched, Unwritable
 from llamactypes.errors import ConstraintError
 
 __all__ = ("normal_schema",)
@@ -39,6 +42,8 @@ _MAX_SCHEMAS = 10_000
 _MAX_DEPTH = 40
 _MAX_OPTIONS = 200
 """Of one ``oneOf``: each is compared with each."""
+_MAX_SET = 7
+"""Values of which sets are listed: 128 sets."""
 _KINDS = {
     "string": STRING,
     "number": NUMBER,
@@ -164,10 +169,17 @@ class _Normalizer:
             raise unsatisfiable(place.path, f"{keyword!r} is empty")
         if keyword == "oneOf":
             self._check_one_of(options, place)
-        written = [
-            self._schema(option, place.inside(keyword, index))
-            for index, option in enumerate(options)
-        ]
+        written: list[Normal] = []
+        left_out: list[Unwritable] = []
+        for index, option in enumerate(options):
+            try:
+                written.append(self._schema(option, place.inside(keyword, index)))
+            except Unwritable as error:
+                # What is written of the others matches all the same.
+                left_out.append(error)
+        missing = [error for error in left_out if not isinstance(error, Unmatched)]
+        if not written or (missing and all(map(_is_null, written))):
+            raise (missing or left_out)[0]
         return written[0] if len(written) == 1 else {"anyOf": written}
 
     def _check_one_of(self, options: list[Any], place: Place) -> None:
@@ -181,7 +193,7 @@ class _Normalizer:
                         f"cannot be honoured: options {first} and {second} may both "
                         "match. Make them differ, or say 'anyOf'"
                     )
-                    raise refusal(place.path, "oneOf", why)
+                    raise unsupported(place.path, "oneOf", why)
 
     def _exclude_each_other(self, one: Any, other: Any, place: Place) -> bool:
         if self._shapes.are_disjoint(one, other):
@@ -265,10 +277,26 @@ class _Normalizer:
             return self._arrays(schema, place)
         return self._objects.write(schema, place)
 
+    def _sets(
+        self, schema: Mapping[str, Any], bounds: Mapping[str, int], place: Place
+    ) -> dict[str, Any]:
+        """Return arrays without repetition: of a few fixed values, in their order."""
+        values = self._shapes.fixed_values(schema.get("items"))
+        if values is None or len(values) > _MAX_SET or "prefixItems" in schema:
+            why = f"is honoured for items of at most {_MAX_SET} fixed values only"
+            raise unsupported(place.path, "uniqueItems", why)
+        low, high = bounds.get("minItems", 0), bounds.get("maxItems", len(values))
+        sets = _sets_of(values, low, high)
+        if not sets:
+            raise unsatisfiable(
+                place.path, f"{low} of {len(values)} values cannot differ"
+            )
+        return {"enum": sets}
+
     def _arrays(self, schema: Mapping[str, Any], place: Place) -> dict[str, Any]:
         found = counts(schema, "minItems", "maxItems", place.path)
         if schema.get("uniqueItems") and found.get("maxItems", 2) > 1:
-            raise refusal(place.path, "uniqueItems", "is not supported")
+            return self._sets(schema, found, place)
         # An element stands alone, whatever the array is met with.
         if "prefixItems" in schema:
             found["prefixItems"] = [
@@ -278,6 +306,17 @@ class _Normalizer:
         if "items" in schema:
             found["items"] = self._schema(schema["items"], place.inside("items"))
         return found
+
+
+def _is_null(schema: Normal) -> bool:
+    """Whether it says as good as nothing: a value that is left open."""
+    return schema in (False, {"type": "null"}, {"enum": [None]})
+
+
+def _sets_of(values: list[Any], low: int, high: int) -> list[list[Any]]:
+    """Return the arrays of some of `values`, in their order."""
+    sizes = range(low, min(high, len(values)) + 1)
+    return [list(some) for size in sizes for some in combinations(values, size)]
 
 
 def _types(schema: Mapping[str, Any]) -> frozenset[str] | None:

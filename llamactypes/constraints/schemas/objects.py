@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from llamactypes.constraints.schemas.leaves import anchored, check_value
-from llamactypes.constraints.schemas.places import Place, refusal, unsatisfiable
+from llamactypes.constraints.schemas.places import Place, unsatisfiable, unsupported
 
 __all__ = ("ObjectWriter",)
 
@@ -44,7 +44,7 @@ class ObjectWriter:
         listed = schema.get("properties", {})
         if len(listed) > _MAX_OPTIONAL + len(schema.get("required", ())):
             why = f"has more than {_MAX_OPTIONAL} properties that may be missing"
-            raise refusal(place.path, "properties", why)
+            raise unsupported(place.path, "properties", why)
         for name in (*listed, *schema.get("required", ())):
             check_value(name, place.path, "properties")
         return {
@@ -96,7 +96,7 @@ def _named_properties(schema: Mapping[str, Any], path: str) -> Mapping[str, Any]
     if names is None:
         return schema
     if schema.get("properties") or schema.get("patternProperties"):
-        raise refusal(path, "propertyNames", "is not supported beside properties")
+        raise unsupported(path, "propertyNames", "is not supported beside properties")
     rest = {key: value for key, value in schema.items() if key != "propertyNames"}
     additional = rest.get("additionalProperties", True)
     if names is False:
@@ -116,7 +116,7 @@ def _named_properties(schema: Mapping[str, Any], path: str) -> Mapping[str, Any]
         }
     if asked:
         why = "is honoured with 'enum', 'const' or 'pattern' only"
-        raise refusal(path, "propertyNames", why)
+        raise unsupported(path, "propertyNames", why)
     return rest
 
 
@@ -125,7 +125,7 @@ _SAYS_NOTHING = frozenset(("title", "description", "default", "examples", "$comm
 
 def _from_list(listed: Any, additional: Any, path: str) -> dict[str, Any]:
     if not isinstance(listed, list) or len(listed) > _MAX_NAMES:
-        raise refusal(path, "propertyNames", f"lists more than {_MAX_NAMES} names")
+        raise unsupported(path, "propertyNames", f"lists more than {_MAX_NAMES} names")
     properties = {name: additional for name in listed if isinstance(name, str)}
     return {"properties": properties, "additionalProperties": False}
 
@@ -157,7 +157,7 @@ def _at_most(found: dict[str, Any], high: int, path: str) -> dict[str, Any]:
     is_simple = high == 1 and is_closed
     if not is_simple and not listed.keys() <= set(required):
         why = "is honoured only if all listed properties are required"
-        raise refusal(path, "maxProperties", why)
+        raise unsupported(path, "maxProperties", why)
     return {**found, "maxProperties": high}
 
 
@@ -173,10 +173,10 @@ def _at_least(found: dict[str, Any], low: int, path: str) -> dict[str, Any]:
             return {**found, "required": list(listed)}
     elif listed:
         why = "is honoured only if as many listed properties are required"
-        raise refusal(path, "minProperties", why)
+        raise unsupported(path, "minProperties", why)
     if low > 1:
         # A model may write one name twice, which counts once.
-        raise refusal(path, "minProperties", "above 1 cannot be honoured here")
+        raise unsupported(path, "minProperties", "above 1 cannot be honoured here")
     return {**found, "minProperties": low}
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from llamactypes.constraints.unwritable import Unmatched, Unwritable
 from llamactypes.errors import ConstraintError
 
-__all__ = ("Place", "child", "refusal", "unsatisfiable")
+__all__ = ("Place", "child", "refusal", "unsatisfiable", "unsupported")
 
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*\Z")
 
@@ -48,6 +49,12 @@ def refusal(path: str, keyword: str, why: str) -> ConstraintError:
     return ConstraintError(f"{keyword!r} at {where} {why}", where)
 
 
-def unsatisfiable(path: str, why: str) -> ConstraintError:
+def unsupported(path: str, keyword: str, why: str = "is not supported") -> Unwritable:
+    """Return the error of a keyword that is right, but cannot be honoured."""
+    where = child(path, keyword)
+    return Unwritable(f"{keyword!r} at {where} {why}", where)
+
+
+def unsatisfiable(path: str, why: str) -> Unmatched:
     """Return the error of a schema that nothing can match."""
-    return ConstraintError(f"the schema at {path} cannot be satisfied: {why}", path)
+    return Unmatched(f"the schema at {path} cannot be satisfied: {why}", path)

@@ -78,6 +78,23 @@ class Shapes:
             found |= inner
         return found
 
+    def fixed_values(self, schema: Any, depth: int = 0) -> list[Any] | None:
+        """Return the values that match, each once; None: it cannot be told."""
+        self._count()
+        if depth > _MAX_DEPTH or not self._is_sound(schema):
+            return None
+        keywords = {key for key in schema if key not in ("title", "description")}
+        if keywords == {"$ref"}:
+            target = self._document.resolve(schema["$ref"], "$").schema
+            return self.fixed_values(target, depth + 1)
+        if keywords == {"type"} and schema["type"] in ("boolean", "null"):
+            return [False, True] if schema["type"] == "boolean" else [None]
+        if keywords - {"type"} not in ({"enum"}, {"const"}):
+            return None
+        (values,) = _values(schema)
+        fitting = [value for value in values if _is_of(value, schema)]
+        return list({_key(value): value for value in fitting}.values())
+
     def has_properties(self, schema: Any, depth: int = 0) -> bool:
         """Return whether properties are listed anywhere in the schema."""
         self._count()
@@ -176,6 +193,13 @@ def _named_types(schema: Mapping[str, Any]) -> frozenset[str]:
 
 def _plain(name: str) -> str:
     return "number" if name == "integer" else name
+
+
+def _is_of(value: object, schema: Mapping[str, Any]) -> bool:
+    named = schema.get("type", list(TYPES))
+    names = named if isinstance(named, list) else [named]
+    kind = type_of(value)
+    return kind in names or (kind == "integer" and "number" in names)
 
 
 def _values(schema: Mapping[str, Any]) -> list[list[Any]]:

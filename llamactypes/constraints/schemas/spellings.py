@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from llamactypes.constraints.schemas.keywords import APPLICATORS
-from llamactypes.constraints.schemas.places import refusal
+from llamactypes.constraints.schemas.places import unsupported
 
 __all__ = ("modern",)
 
@@ -58,7 +58,7 @@ def _unevaluated(schema: dict[str, Any], path: str) -> None:
         if value is True:
             continue
         if any(applicator in schema for applicator in APPLICATORS):
-            raise refusal(path, keyword, "is not supported beside other schemas")
+            raise unsupported(path, keyword, "is not supported beside other schemas")
         schema.setdefault(plain, value)
 
 

@@ -39,11 +39,13 @@ class BackendSampling:
     def attach(self, sequence: Sequence) -> None:
         """Sample `sequence` in the graph from its first decode on, if it asks for that.
 
-        Logprobs and constraints need the logits of every row, which the graph keeps:
-        such a request is sampled here.
+        Logprobs, constraints and limits of thinking need the logits of every row, which
+        the graph keeps: such a request is sampled here.
         """
         request = sequence.request
-        if not request.sampling.backend_sampling or request.constraint is not None:
+        if not request.sampling.backend_sampling:
+            return
+        if request.constraint is not None or request.thinking is not None:
             return
         if not request.sampling.n_probs and request.prompt_probs is None:
             self._asking.add(sequence.id)

@@ -118,6 +118,21 @@ class ConstrainedChain:
             return self._fail(error)
         return token
 
+    def accept_drawn(self, token: int) -> int:
+        """Go on behind a token that somebody else drew; return it, or `NO_TOKEN`."""
+        self.forced = ()
+        if self.error is not None:
+            return NO_TOKEN
+        try:
+            if token not in self._end_tokens and not self._matcher.allows(token):
+                raise ConstraintError(
+                    "the thinking cannot be ended where the constraint forbids it"
+                )
+            self._accept(token)
+        except (ConstraintError, SamplingError) as error:
+            return self._fail(error)
+        return token
+
     def _resume(self, generated: SequenceOf[int]) -> None:
         """Go on behind what an earlier generation has written."""
         try:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from llamactypes.candidates import Candidates
 from llamactypes.context import Context
 from llamactypes.engine.compute.constrained import NO_TOKEN, ConstrainedChain
+from llamactypes.engine.compute.limited import LimitedChain
 from llamactypes.engine.compute.logprobs import top_logprobs
 from llamactypes.engine.compute.prompt_rows import token_probs
 from llamactypes.engine.planning.plan import Sampled
@@ -50,7 +51,7 @@ class RowSampling:
         self._chains = chains
         self.n_helpers = 0
         """Most threads that may help."""
-        self._constrained: dict[int, ConstrainedChain] = {}
+        self._constrained: dict[int, ConstrainedChain | LimitedChain] = {}
         self._end_tokens = frozenset(vocab.eog_tokens)
         self._n_ctx = min(context.n_ctx_seq, context.model.n_ctx_train or sys.maxsize)
         self._pool = ThreadPoolExecutor(MOST_HELPERS, "llamactypes-sampler")
@@ -63,8 +64,12 @@ class RowSampling:
         constrained = ConstrainedChain.for_sequence(
             sequence, chain, self._end_tokens, self._n_ctx
         )
-        if constrained is not None:
-            self._constrained[sequence.id] = constrained
+        limited = LimitedChain.for_sequence(
+            sequence, chain, constrained, self._vocab.piece
+        )
+        followed = constrained if limited is None else limited
+        if followed is not None:
+            self._constrained[sequence.id] = followed
 
     def detach(self, sequence: Sequence) -> None:
         """Forget a sequence that ended."""
@@ -108,7 +113,9 @@ class RowSampling:
             tokens = [token for token in tokens if token != NO_TOKEN]
         return Sampled(sequences, tokens, probs, forced, errors)
 
-    def _sampler(self, sequence: Sequence) -> SamplerChain | ConstrainedChain:
+    def _sampler(
+        self, sequence: Sequence
+    ) -> SamplerChain | ConstrainedChain | LimitedChain:
         return self._constrained.get(sequence.id) or self._chains[sequence.id]
 
     def _all_quick(

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from llamactypes.chat.output.format import ChatFormat, Tags
 from llamactypes.constraints.lark import LarkGrammar
 
-__all__ = ("answer_turn",)
+__all__ = ("AnswerWriter", "answer_turn")
+
+
+class AnswerWriter(Protocol):
+    """Adds the form of an answer to a grammar and returns its expression."""
+
+    def __call__(self, grammar: LarkGrammar, *, is_dense: bool = False) -> str:
+        """See `OutputForm.write`."""
 
 
 def answer_turn(

@@ -24,10 +24,8 @@ from llamactypes.errors import ConstraintError
 __all__ = ("ArgumentGrammar",)
 
 _JSON_STRING = r'"([^"\\\x00-\x1f]|\\["\\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
-_PYTHON_STRINGS = (
-    r'"([^"\\\n]|\\[^\n])*"',
-    r"'([^'\\\n]|\\[^\n])*'",
-)
+# With new lines: templates write them as they are.
+_PYTHON_STRINGS = (r'"([^"\\]|\\(?s:.))*"', r"'([^'\\]|\\(?s:.))*'")
 _KEY = r"[A-Za-z0-9_.\-]{1,64}"
 _WORDS = {"boolean": ("True", "False"), "null": ("None",)}
 """Python's spelling of what JSON spells otherwise."""

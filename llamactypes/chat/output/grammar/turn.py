@@ -14,6 +14,8 @@ __all__ = ("Offer", "TurnGrammar")
 
 _MARKER = re.compile(r"<[^<>\s][^<>\n]{0,60}>|\[/?[A-Z][A-Z_ ]*\]")
 _COUNT = "[0-9]{1,4}"
+_TAIL = r"[ \t\r\n]{0,2}"
+"""White space after the last call. Small models would write nothing else from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class TurnGrammar:
         self._syntax = syntax
         self._grammar = grammar
         self._offered = offered
-        self._is_parallel = is_parallel
+        self._is_parallel = is_parallel and syntax.is_parallel
         self._space = grammar.space()
 
     # -- the whole turn ------------------------------------------------------------
@@ -52,11 +54,12 @@ class TurnGrammar:
     def required(self, *, in_reasoning: bool) -> str:
         """Return the expression of thinking and then calls, and nothing else."""
         calls = f"{self._no_answer()} {self._calls('')}"
-        later = self._grammar.rule(f"{calls} {self._space}")
+        tail = regex(_TAIL)
+        later = self._grammar.rule(f"{calls} {tail}")
         thinking = self._thinking(in_reasoning)
         if in_reasoning or not self._format.prompted:
             return f"{thinking} {later}"
-        first = f"{self._calls(self._format.prompted)} {self._space}"
+        first = f"{self._calls(self._format.prompted)} {tail}"
         return f"{thinking} {later} | {first}" if thinking else first
 
     def auto(self, *, in_reasoning: bool) -> str:
@@ -179,9 +182,11 @@ class TurnGrammar:
         start = syntax.start.strip()
         parts = [self._marker(start, begun)] if start else []
         parts.append(self._one_of("" if start else begun))
-        if self._is_parallel and syntax.is_parallel:
+        if self._is_parallel:
             parts.append(f"({self._spaced(syntax.separator)} {self._one_of('')})*")
-        return " ".join([*parts, self._spaced(syntax.end)])
+        if syntax.end.strip():
+            parts.append(self._spaced(syntax.end))
+        return " ".join(parts)
 
     def _one_of(self, begun: str) -> str:
         calls = [self._call(offer, begun) for offer in self._offered]
