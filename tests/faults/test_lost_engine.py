@@ -28,13 +28,18 @@ class Broken:
         self.server = server
         self._switch = switch
         self.readers: list[StreamReader] = []
+        self.later = ""
+        """Id of a response in background."""
 
     def open_streams(self) -> None:
-        """Open a plain stream, one that can be resumed, and a whole answer."""
+        """Open a plain stream, one that can be resumed, and one in background."""
         url = self.server.url + "/completion"
         named = {"X-Conversation-Id": "kept"}
         self.readers = [StreamReader(url, ENDLESS), StreamReader(url, ENDLESS, named)]
+        asked = {"input": "Once", "background": True, "ignore_eos": True}
+        self.later = self.server.post("/v1/responses", asked).json()["id"]
         eventually(lambda: all(len(reader.events) > 2 for reader in self.readers), 20)
+        eventually(lambda: self.server.n_busy_slots() == 3)
 
     def strike(self) -> None:
         self._switch.touch()
@@ -79,6 +84,9 @@ def assert_everybody_was_told(broken: Broken) -> None:
     kept = server.get("/v1/stream/kept").text
     assert "error" in kept.split("\n\n")[-2]
     assert len(kept) > 200
+    later = server.get(f"/v1/responses/{broken.later}")
+    assert later.json()["status"] == "failed"
+    assert SECRET not in later.text
 
 
 @pytest.mark.parametrize("fault", ["dies", "raises"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.app_server import AppServer
-from tests.support.fake_engine import FakeEngine, delta
+from tests.support.fake_engine import FakeEngine, delta, result
 from tests.support.waiting import eventually
 
 COMPLETION = b'{"prompt": "a", "n_predict": 2}'
@@ -215,6 +216,23 @@ def test_connections_of_clients_that_send_nonsense_and_leave_are_closed(
                 client.sendall(b"nonsense\r\n\r\n")
         eventually(lambda: server.n_connections() == 0)
     assert not [record for record in caplog.records if record.exc_info], caplog.text
+
+
+def test_idle_connections_give_way_where_there_may_be_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("api.serving.http_server._connection_limit", lambda: 24)
+    engine = FakeEngine(is_manual=True)
+    with AppServer(engine) as server, contextlib.ExitStack() as stack:
+        busy = stack.enter_context(server.connection())
+        busy.sendall(request("POST", "/completion", COMPLETION))
+        eventually(lambda: engine.generations)
+        idle = [stack.enter_context(server.connection()) for _ in range(60)]
+        idle[-1].sendall(request("GET", "/health"))
+        assert Replies(idle[-1]).next()[0] == 200
+        assert idle[0].recv(1) == b""  # the oldest went first
+        engine.generations[0].append(delta("a"), result())
+        assert Replies(busy).next()[0] == 200
 
 
 BYTES = (b"", b"\0", b"\xff", b"\r", b"\n", b"\r\n", b" ", b":", b"\t", b"%", b"-1")
