@@ -79,7 +79,7 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/cpu: pyproject.toml | $(STAMPS)/venv
-	$(PIP) install --editable '.[cpu,metrics]'
+	$(PIP) install --editable '.[cpu,metrics,constraints]'
 	@touch $@
 
 $(STAMPS)/test: pyproject.toml | $(STAMPS)/venv
@@ -93,7 +93,7 @@ $(STAMPS)/clients: pyproject.toml $(JAVASCRIPT)/package-lock.json | $(STAMPS)/ve
 	@touch $@ $(STAMPS)/cpu $(STAMPS)/test
 
 $(STAMPS)/bench: pyproject.toml | $(STAMPS)/venv
-	$(PIP) install --editable '.[cpu,bench]'
+	$(PIP) install --editable '.[cpu,bench,constraints]'
 	@touch $@ $(STAMPS)/cpu
 
 $(STAMPS)/dev: pyproject.toml | $(STAMPS)/venv
