@@ -98,9 +98,9 @@ class Planner:
         together, and what remains apart for each length (llama-batch.cpp,
         ``split_equal``).
 
-        PERF: of JSON by a schema two fifths are forced. With a 135M model on a CPU, at once
-        gives 1.35 times the tokens per second for 2 streams, 1.11 for 4, 0.94 for 8;
-        one by one 1.12, 1.03, 1.05.
+        PERF: of JSON by a schema two fifths are forced. With a 135M model on a CPU, at
+        once gives 1.35 times the tokens per second for 2 streams, 1.11 for 4, 0.94 for
+        8; one by one 1.12, 1.03, 1.05.
         """
         streams = [one for one in turn if one.has_forced and one.is_entered]
         n_more = sum(one.n_missing - 1 for one in streams)
