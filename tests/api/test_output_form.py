@@ -307,3 +307,42 @@ def test_flags_that_cannot_be_honoured_are_refused_at_the_start(flags, why):
     with pytest.raises(SettingsError) as caught:
         settings(flags)
     assert why in str(caught.value)
+
+
+def tool(name, **parameters):
+    parameters = {"type": "object", **parameters}
+    return {"type": "function", "function": {"name": name, "parameters": parameters}}
+
+
+ODD_TOOLS = [
+    tool("none", properties={}),
+    tool("long", properties={"text": {"type": "string", "maxLength": 5000}}),
+    tool("digits", properties={"code": {"type": "string", "pattern": "^\\d+$"}}),
+    tool("plain", properties={"city": {"type": "string"}}, required=["city"]),
+]
+
+
+def test_odd_tools_leave_the_others_alone():
+    choice = {"type": "function", "function": {"name": "plain"}}
+    engine = asked(CHAT, ToolModel([""]), tools=ODD_TOOLS, tool_choice=choice)
+    assert accepts(engine, written_call("plain", '{"city": "Rome"}'))
+    assert not accepts(engine, written_call("none", "{}"))
+
+
+def test_odd_tools_can_be_called():
+    engine = asked(CHAT, ToolModel([""]), tools=ODD_TOOLS, tool_choice="required")
+    assert accepts(engine, written_call("none", "{}"))
+    assert accepts(engine, written_call("long", '{"text": "…"}'))
+    assert accepts(engine, written_call("digits", '{"code": "42"}'))
+    assert not accepts(engine, written_call("digits", '{"code": "x"}'))
+
+
+def test_one_tool_that_cannot_be_honoured_is_named():
+    bad = tool("bad", properties={"a": {"type": "string", "pattern": "(?=x)y"}})
+    reply = Api(ToolModel([""])).post(
+        CHAT, {**ROUTES[CHAT], "tools": [*ODD_TOOLS, bad]}
+    )
+    error = reply.json["error"]
+    assert reply.status_code == 400
+    assert error["param"] == "tools[4].function.parameters.properties.a.pattern"
+    assert "'bad'" in error["message"]
