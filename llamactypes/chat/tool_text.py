@@ -80,14 +80,15 @@ def _shown(part: str | Slot, syntax: ToolSyntax) -> str:
 
 def _arguments(syntax: ToolSyntax) -> str:
     as_json = json.dumps({_KEY: _VALUE})
-    tagged = syntax.tagged
+    tagged, mark = syntax.tagged, syntax.quote
     if syntax.arguments is ArgumentForm.TAGGED and tagged is not None:
         parts = (tagged.before_key, _KEY, tagged.after_key, _VALUE, tagged.after_value)
         return "".join(parts)
     return {
         ArgumentForm.JSON_STRING: json.dumps(as_json),
         ArgumentForm.PYTHON: f'{_KEY}="{_VALUE}"',
-        ArgumentForm.UNQUOTED: f"{_KEY}:{syntax.quote}{_VALUE}{syntax.quote}",
+        ArgumentForm.NESTED: f"{mark}<{_KEY}>{_VALUE}{mark}</{_KEY}>",
+        ArgumentForm.UNQUOTED: f"{_KEY}:{mark}{_VALUE}{mark}",
     }.get(syntax.arguments, as_json)
 
 

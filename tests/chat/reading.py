@@ -78,8 +78,8 @@ def read(form: ChatFormat, parts: Iterable[str], **settings: Any) -> Read:
 
 _WORD = re.compile(r"\w+")
 _ESCAPE = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|[nrt\"'])?")
-_UNSAID = {"True", "False", "None", "null", "true", "false"}
-"""Other spellings in JSON."""
+_UNSAID = {"True", "False", "None", "null", "true", "false", "item"}
+"""Other spellings in JSON, and the tag of an array's items."""
 
 
 def lost_text(form: ChatFormat, text: str, got: Read) -> str:

@@ -248,6 +248,26 @@ FAMILIES = (
     ),
     # Refuses ids of another length.
     Family("mistral", ("length != 9",), {}, {"id_pattern": "[a-zA-Z0-9]{9}"}),
-    # Its arguments are tags within tags, which no form here can say.
-    Family("minimax-m3", ("]<]minimax[>[",), {"tools": None}),
+    Family(
+        # A mark before each tag; the tags of arguments are their names.
+        "minimax-m3",
+        ("]<]minimax[>[",),
+        {
+            # An answer without thinking begins like this.
+            "content": Tags("</mm:think>", ""),
+            "tools": ToolSyntax(
+                call=(
+                    ']<]minimax[>[<invoke name="',
+                    Slot.NAME,
+                    '">',
+                    Slot.ARGUMENTS,
+                    "]<]minimax[>[</invoke>",
+                ),
+                arguments=ArgumentForm.NESTED,
+                start="]<]minimax[>[<tool_call>",
+                end="]<]minimax[>[</tool_call>",
+                quote="]<]minimax[>[",
+            )
+        },
+    ),
 )

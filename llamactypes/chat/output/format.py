@@ -44,6 +44,9 @@ class ArgumentForm(enum.Enum):
     UNQUOTED = "unquoted"
     """A JSON object without its braces, with bare keys and, at any depth, texts between
     `ToolSyntax.quote`: ``a:<|"|>x<|"|>,b:{c:1}``."""
+    NESTED = "nested"
+    """Tags named after the keys, within each other, with `ToolSyntax.quote` before each
+    tag: ``<a>x</a><b><item>1</item></b>``."""
 
 
 CallPart = str | Slot
@@ -97,7 +100,7 @@ class ToolSyntax:
     quotes_names: bool = False
     """Names are JSON strings: the quotes are in the literal texts around them."""
     quote: str = ""
-    """Before and after a text in `ArgumentForm.UNQUOTED`."""
+    """Before and after a text in `ArgumentForm.UNQUOTED`, before a tag in `NESTED`."""
 
     @property
     def trigger(self) -> str:

@@ -10,6 +10,7 @@ from llamactypes.chat.output.calls.json_arguments import (
     read_json_object,
     read_json_string,
 )
+from llamactypes.chat.output.calls.nested_arguments import NestedReader
 from llamactypes.chat.output.calls.python_arguments import read_python
 from llamactypes.chat.output.calls.tagged_arguments import TaggedReader
 from llamactypes.chat.output.calls.unquoted_arguments import UnquotedReader
@@ -36,7 +37,7 @@ class CallReader:
         """Prepare to read; `aliases` as in `ChatFormat`."""
         self._syntax = syntax
         self._id = re.compile(syntax.id_pattern)
-        self._tagged = None if syntax.tagged is None else TaggedReader(syntax.tagged)
+        self._tagged = _tag_reader(syntax)
         self._quotes = syntax.quotes_names
         self._unquoted = UnquotedReader(syntax.quote)
         self._parts = tuple(
@@ -162,3 +163,9 @@ class CallReader:
             if any(firsts):
                 break
         return firsts
+
+
+def _tag_reader(syntax: ToolSyntax) -> TaggedReader | NestedReader | None:
+    if syntax.arguments is ArgumentForm.NESTED:
+        return NestedReader(syntax.quote)
+    return None if syntax.tagged is None else TaggedReader(syntax.tagged)

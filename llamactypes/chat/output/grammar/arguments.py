@@ -11,6 +11,7 @@ from llamactypes.chat.output.format import (
     TaggedArguments,
     ToolSyntax,
 )
+from llamactypes.chat.output.grammar.nested import NestedGrammar
 from llamactypes.chat.output.grammar.properties import (
     Property,
     properties_of,
@@ -71,6 +72,8 @@ class ArgumentGrammar:
             # Or by name: so the template of its only family has shown them.
             by_name = sorted(properties, key=lambda each: each.name)
             return f"{unquoted.fields(properties)} | {unquoted.fields(by_name)}"
+        if form is ArgumentForm.NESTED:
+            return NestedGrammar(self._grammar, self._syntax.quote).fields(properties)
         if form is ArgumentForm.TAGGED and self._syntax.tagged is not None:
             return self._tagged(properties, self._syntax.tagged, schema)
         return self._python(properties)

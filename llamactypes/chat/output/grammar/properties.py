@@ -10,7 +10,7 @@ from llamactypes.chat.output.calls.value_types import TEXT_ONLY, Types, types_of
 from llamactypes.constraints.json_schema import json_schema_rule
 from llamactypes.constraints.schemas.document import Document
 
-__all__ = ("Property", "properties_of", "with_object")
+__all__ = ("Property", "items_of", "properties_of", "with_object")
 
 _DEFINITIONS = ("$defs", "definitions", "$schema", "$id")
 _COMBINED = ("$ref", "anyOf", "oneOf", "allOf")
@@ -71,6 +71,15 @@ def properties_of(schema: Mapping[str, Any], path: str) -> list[Property]:
         )
         for name, part in properties.items()
     ]
+
+
+def items_of(array: Property, name: str) -> Property:
+    """Return the items of an array as if they were an argument called `name`."""
+    schema = array.schema if isinstance(array.schema, Mapping) else {}
+    shared = {key: schema[key] for key in _DEFINITIONS if key in schema}
+    holder = {**shared, "properties": {name: schema.get("items", {})}}
+    [items] = properties_of(holder, array.path)
+    return items
 
 
 def _shape(schema: Mapping[str, Any], path: str) -> Mapping[str, Any]:

@@ -77,9 +77,10 @@ class TurnGrammar:
         content = self._format.content
         if content is None or self._format.prompted:
             return ""
-        if not content.open.strip() or not content.close.strip():
+        if not content.open.strip():
             return ""
-        return f"({self._spaced(content.open)} {self._spaced(content.close)})?"
+        close = self._spaced(content.close) if content.close.strip() else ""
+        return f"({self._spaced(content.open)} {close})?"
 
     def _thinking(self, in_reasoning: bool) -> str:
         tags = self._format.reasoning

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from llamactypes.chat.output.grammar.properties import Property, properties_of
+from llamactypes.chat.output.grammar.properties import Property, items_of, properties_of
 from llamactypes.constraints.json_schema import json_schema_rule
 from llamactypes.constraints.lark import LarkGrammar, regex
 
@@ -53,15 +52,13 @@ class UnquotedGrammar:
             inner = self.fields(properties_of(schema, value.path), depth=depth + 1)
             return f'"{{" {inner} "}}"'
         if kind == "array":
-            return self._array(schema, value, depth)
+            return self._array(value, depth)
         if kind == "object":
             return _object_of(self._anything())
         return value.as_json() if value.types == frozenset({kind}) else _plain(kind)
 
-    def _array(self, schema: Mapping[str, Any], value: Property, depth: int) -> str:
-        [items] = properties_of(
-            {"properties": {"items": schema.get("items", {})}}, value.path
-        )
+    def _array(self, value: Property, depth: int) -> str:
+        items = items_of(value, "items")
         item = self._grammar.rule(self._value(items, depth + 1))
         return f'"[" ({item} ("," {item})*)? "]"'
 
