@@ -25,7 +25,7 @@ _FLUSH_S = 0.3
 """Between the end of the engine and of the loop, for last answers to be sent."""
 _PATIENCE_S = 2.0
 _STREAMS_S = 0.5
-_IDLE_TURN_S = 3600.0
+_TURN_S = 1.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -43,6 +43,8 @@ class EmbeddedEngine:
         """To be ended with the engine; whoever makes them says so."""
         self.drain_s = settings.shutdown_timeout_s
         """How long generations may go on after a signal."""
+        self.exits_on_failure = settings.exit_on_failure
+        """Whether the process shall not outlive the engine, where it is ours to end."""
         self._hooks: _Hooks | None = None
         if _may_take_signals():
             self._hooks = _Hooks(self)
@@ -90,7 +92,9 @@ class EmbeddedEngine:
         else:
             logger.info("model loaded: %s", self.engine.info.path)
             if self._hooks is not None:
-                self._hooks.supervise()
+                self._hooks.note_ready()
+        if self._hooks is not None:
+            self._hooks.supervise()
 
 
 def _may_take_signals() -> bool:
@@ -136,14 +140,23 @@ class _Hooks:
                 if signal.getsignal(number) == self._on_signal:
                     signal.signal(number, handler)
 
-    def supervise(self) -> None:
-        """Tell the supervisor that it is ready, and then that it lives."""
+    def note_ready(self) -> None:
+        """Tell the supervisor that requests are served."""
         self._supervisor.note_ready("the addresses of the WSGI server")
-        turn_s = min(self._supervisor.turn_s, _IDLE_TURN_S)
-        while not self._is_over.wait(turn_s):
-            self._supervisor.note_alive(
-                lambda: self._owner.engine.state is not EngineState.FAILED
-            )
+
+    def supervise(self) -> None:
+        """Tell the supervisor that it lives, until it does not."""
+        while not self._is_over.wait(min(self._supervisor.turn_s, _TURN_S)):
+            if self._is_well():
+                self._supervisor.note_alive(self._is_well)
+            elif self._owner.exits_on_failure:
+                self._is_over.wait(_FLUSH_S)  # error events are on their way
+                logger.error("ending, for the engine has failed (--exit-on-failure)")
+                logging.shutdown()
+                os._exit(1)
+
+    def _is_well(self) -> bool:
+        return self._owner.engine.state is not EngineState.FAILED
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._is_drained:

@@ -93,6 +93,16 @@ def test_waitress_serve_logs_the_reason_when_loading_failed(
     assert server.stop(within_s=5) == 0
 
 
+def test_waitress_serve_ends_with_a_failed_engine_when_asked_to(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(60))
+    server = start_waitress(start_server, broken, LLAMA_ARG_EXIT_ON_FAILURE="1")
+    assert server.wait_exit(20) == 1
+    assert "--exit-on-failure" in server.err
+
+
 def test_waitress_serve_frees_in_order(
     start_server: StartServer, tiny_model_path: Path
 ) -> None:
