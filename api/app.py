@@ -33,6 +33,7 @@ from api.resources.slots import SlotActions, Slots
 from api.resources.stream_routes import Stream, StreamLookup
 from api.resources.text import ApplyTemplate, Detokenize, Tokenize
 from api.resources.text_completion import TextCompletion
+from api.resources.thinking_control import ChatControl
 from api.resources.vertex import Predict, request_formats
 from api.settings import Settings, SettingsError
 from api.settings.vertex import Vertex
@@ -71,6 +72,10 @@ _ROUTES = (
     (TextCompletion, ("/v1/completions",)),
     (NativeCompletion, ("/completion", "/completions")),
     (InfillCompletion, ("/infill",)),
+    (
+        ChatControl,
+        ("/v1/chat/completions/control", "/chat/completions/control"),
+    ),
     (CountChatTokens, _counting("/v1/chat/completions", "/chat/completions")),
     (CountCompletionTokens, _counting("/v1/completions")),
     (NativeEmbeddings, ("/embedding", "/embeddings")),

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from api.chat.running import RunningAnswers
 from api.chat_prompt import ChatPrompts
 from api.errors import NotAuthorized
 from api.key_limit import KeyLimit
 from api.prompt_vocab import BoundedVocab
 from api.protocol.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
+from api.protocol.thinking import ThinkingAsked
 from api.responses.store import ResponseStore, StoreLimits
 from api.streams.owners import owner_digest
 from api.streams.progress import PromptProgress
@@ -46,6 +48,9 @@ class ServingContext:
             template_kwargs=settings.chat_template_kwargs,
             reasoning_format=settings.reasoning_format,
             skip_parsing=settings.skip_chat_parsing,
+            thinking=ThinkingAsked(
+                settings.reasoning_budget, settings.reasoning_budget_message
+            ),
         )
         self.option_defaults = OptionDefaults(
             sampling=settings.sampling,
@@ -60,6 +65,7 @@ class ServingContext:
             special=settings.special,
             form=settings.form,
         )
+        self.running = RunningAnswers()
         self.progress = PromptProgress(engine.slots)
         self.key_limit = KeyLimit(
             settings.key_concurrency, engine.retry_after_s, self.progress.watch

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from api.chat.formats import ends_in_thinking, format_of, marker_tokens
+from api.chat.thinking_limit import thinking_limit
 from api.chat.tool_constraint import tool_constraint
 from api.output_constraint import constrained_answer
 from api.protocol.conversation import Conversation
@@ -84,10 +85,12 @@ def plan_chat(
         options = constrained_answer(context.engine, options, form, in_thinking)
     preserved = marker_tokens(form, control_tokens) | options.preserved_tokens
     reading = _reading(form, conversation, in_thinking, constraint is not None)
+    vocab, asked = context.engine.vocab, conversation.thinking
+    limit = thinking_limit(vocab, form, asked, in_thinking=in_thinking)
     return ChatPlan(
         chat_tokens(prompt.pieces, context.prompt_vocab),
         reading,
-        replace(options, preserved_tokens=preserved),
+        replace(options, preserved_tokens=preserved, thinking=limit),
     )
 
 

@@ -230,6 +230,7 @@ REPLIES: dict[str, dict[str, Schema]] = {
     "NativeEmbeddings": {"post": _NATIVE_EMBEDDINGS},
     "OpenAIEmbeddings": {"post": either(_EMBEDDINGS, _NATIVE_EMBEDDINGS)},
     "Rerank": {"post": _RERANK},
+    "ChatControl": {"post": _object({"success": BOOLEAN}, message=STRING)},
     "StreamLookup": {"post": _LOOKUP},
 }
 """By resource and method; what is not here answers with JSON of no fixed shape."""

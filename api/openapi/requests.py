@@ -55,6 +55,10 @@ class RequestSchema:
 _READING: dict[str, Schema] = {
     "parse_tool_calls": BOOLEAN,
     "reasoning_format": one_of("none", "auto", "deepseek", "deepseek-legacy"),
+    "reasoning_budget_tokens": {"type": "integer", "minimum": -1},
+    "thinking_budget_tokens": {"type": "integer", "minimum": -1},
+    "reasoning_budget_message": STRING,
+    "reasoning_control": BOOLEAN,
 }
 _CONVERSATION: dict[str, Schema] = {
     "messages": _MESSAGES,
@@ -65,7 +69,10 @@ _CONVERSATION: dict[str, Schema] = {
     "add_generation_prompt": BOOLEAN,
     "continue_final_message": either(BOOLEAN, one_of("content")),
     "chat_template_kwargs": OBJECT,
+    "documents": array(OBJECT),
     "reasoning_effort": STRING,
+    "documents": array(OBJECT),
+    "chat_template": STRING,
 }
 _CHAT = RequestSchema(
     ("messages",),
@@ -238,6 +245,9 @@ REQUESTS: dict[str, RequestSchema] = {
     "Rerank": RequestSchema(("query",), _RERANK),
     "SlotActions": RequestSchema((), {"filename": STRING}),
     "LoraAdapters": RequestSchema(body=GENERATION["lora"]),
+    "ChatControl": RequestSchema(
+        ("id", "action"), {"id": STRING, "action": one_of("reasoning_end")}
+    ),
     "StreamLookup": RequestSchema((), {"conversation_ids": array(ANY)}),
 }
 """By the name of the resource; a resource that is not here reads no body."""

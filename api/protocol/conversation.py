@@ -9,12 +9,13 @@ from typing import Any
 from api.protocol.chat_tools import ToolUse, read_tool_use
 from api.protocol.continuation import Continuation, read_continuation
 from api.protocol.fields import Body, boolean, text, whole_number
-from api.protocol.invalid import InvalidRequest, NotSupported
+from api.protocol.invalid import InvalidRequest
 from api.protocol.template_variables import (
     read_documents,
     read_template_name,
     read_template_variables,
 )
+from api.protocol.thinking import THINKING_FIELDS, ThinkingAsked, read_thinking
 
 __all__ = (
     "REASONING_FORMATS",
@@ -31,8 +32,9 @@ REASONING_FORMATS = ("none", "auto", "deepseek", "deepseek-legacy")
 """``none``: thinking stays in the content. ``auto``, ``deepseek``: it goes to
 ``reasoning_content``. ``deepseek-legacy``: both."""
 
-_READING = ("reasoning_format", "parse_tool_calls")
-"""Fields that say how a chat's answer is read, unknown to the completion routes."""
+_READING = ("reasoning_format", "parse_tool_calls", *THINKING_FIELDS)
+"""Fields that say how a chat's answer is read and how long its thinking may be, unknown
+to the completion routes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class ChatDefaults:
     """One of `REASONING_FORMATS`."""
     skip_parsing: bool = False
     """Answers are content, whatever they say."""
+    thinking: ThinkingAsked = field(default_factory=ThinkingAsked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class Conversation:
     """One of `REASONING_FORMATS`."""
     skip_parsing: bool = False
     """The answer is content, whatever it says."""
+    thinking: ThinkingAsked = field(default_factory=ThinkingAsked)
+    """How long it may think."""
 
     @property
     def prefill(self) -> str | None:
@@ -115,6 +120,7 @@ def read_conversation(
         template_kwargs=read_template_variables(body, defaults.template_kwargs),
         reasoning_format=reasoning_format,
         skip_parsing=defaults.skip_parsing,
+        thinking=read_thinking(body, defaults.thinking),
     )
 
 

@@ -10,6 +10,7 @@ from api.protocol.fields import Body, Integer, json_type, text
 from api.protocol.invalid import InvalidRequest, NotSupported
 from api.protocol.messages_blocks import chat_messages, required, wrong_type
 from api.protocol.output_form import one_form, read_flat_format
+from api.protocol.thinking import THINKING_FIELDS
 from llamactypes.constraints.output_form import OutputForm
 
 __all__ = (
@@ -28,6 +29,7 @@ _THINKING = {"enabled": True, "adaptive": True, "disabled": False}
 # Other names of max_tokens, and what replies of this protocol have no place for.
 _LEFT_OUT = (
     *("n_predict", "max_completion_tokens", "reasoning_format", "parse_tool_calls"),
+    *THINKING_FIELDS,
     *("n_probs", "logprobs", "top_logprobs", "post_sampling_probs"),
     *("return_tokens", "timings_per_token", "response_fields", "stream_options"),
 )
@@ -53,6 +55,8 @@ def read_message_conversation(body: Body, defaults: ChatDefaults) -> Conversatio
         "reasoning_effort": _effort(body.get("output_config")),
         "reasoning_format": body.get("reasoning_format"),
         "parse_tool_calls": body.get("parse_tool_calls"),
+        **{name: body.get(name) for name in THINKING_FIELDS},
+        **_thinking_budget(body.get("thinking")),
     }
     return read_conversation(chat, defaults, may_be_empty=True)
 
@@ -212,9 +216,16 @@ def _template_kwargs(body: Body) -> Any:
             "thinking.type: Input should be 'enabled', 'adaptive' or 'disabled'",
             "thinking.type",
         )
-    if thinking.get("budget_tokens") is not None:
-        Integer(("budget_tokens",), 0).read(thinking, 0)
     return {"enable_thinking": _THINKING[kind], **(given or {})}
+
+
+def _thinking_budget(thinking: Any) -> dict[str, int]:
+    """``thinking.budget_tokens`` limits the thinking, as in llama-server."""
+    if not isinstance(thinking, dict) or thinking.get("budget_tokens") is None:
+        return {}
+    budget = Integer(("budget_tokens",), 0).read(thinking, 0)
+    is_on = thinking.get("type") == "enabled"
+    return {"thinking_budget_tokens": budget} if is_on else {}
 
 
 def _effort(config: Any) -> Any:

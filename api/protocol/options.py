@@ -14,9 +14,10 @@ from api.protocol.invalid import InvalidRequest, NotSupported
 from api.protocol.lora import read_lora
 from api.protocol.output_form import one_form, read_output_form
 from api.protocol.sampling_fields import Tokenizer, read_sampling
+from api.protocol.thinking import limiting_field
 from llamactypes.constraints.constraint import CompiledConstraint
 from llamactypes.constraints.output_form import OutputForm
-from llamactypes.engine.request import GenerationRequest
+from llamactypes.engine.request import GenerationRequest, ThinkingLimit
 from llamactypes.sampling_params import RANDOM_SEED, SamplingParams
 
 __all__ = (
@@ -45,7 +46,6 @@ _T_MAX_PREDICT = Integer(("t_max_predict_ms",), -1, _INT64_MAX)
 _ID_SLOT = Integer(("id_slot",), -1)
 _PING = Integer(("sse_ping_interval",), -1)
 _N_CHOICES = ("n_cmpl", "n")
-_BUDGET = Integer(("reasoning_budget_tokens", "thinking_budget_tokens"), -1)
 
 INTEGERS = (
     *(_MAX_TOKENS, _N_KEEP, _N_DISCARD, _N_INDENT, _N_CACHE_REUSE, _T_MAX_PREDICT),
@@ -115,6 +115,8 @@ class CompletionOptions:
     """What every choice must match."""
     preserved_tokens: frozenset[int] = frozenset()
     """Control tokens whose text is needed to read the answer."""
+    thinking: ThinkingLimit | None = None
+    """How long every choice may think."""
 
     def requests(self, prompts: list[tuple[int, ...]]) -> list[GenerationRequest]:
         """Return the generations to submit: every choice of every prompt, in order.
@@ -173,6 +175,7 @@ class CompletionOptions:
             post_sampling_probs=self.post_sampling_probs,
             return_progress=self.return_progress and self.stream,
             special_pieces=self.special,
+            thinking=self.thinking,
             preserved_tokens=self.preserved_tokens,
             constraint=self.constraint,
             lora=self.lora,
@@ -276,10 +279,9 @@ def _preserved_tokens(body: Body, vocab: Tokenizer) -> frozenset[int]:
 
 
 def _refuse_reasoning(body: Body) -> None:
-    if _BUDGET.read(body, -1) >= 0:
-        raise NotSupported("reasoning_budget_tokens", "thinking is not limited")
-    if boolean(body, "reasoning_control", False):
-        raise NotSupported("reasoning_control", "thinking cannot be ended from outside")
+    limiting = limiting_field(body)
+    if limiting is not None:
+        raise NotSupported(limiting, "only on the routes of chats")
     if boolean(body, "parse_tool_calls", False):
         raise NotSupported("parse_tool_calls", "only on the routes of chats")
     name = body.get("reasoning_format")

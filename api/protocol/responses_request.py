@@ -11,6 +11,7 @@ from api.protocol.invalid import InvalidRequest, NotSupported
 from api.protocol.output_form import read_flat_format
 from api.protocol.responses_items import FindItem, Item, read_input
 from api.protocol.responses_tools import read_tools
+from api.protocol.thinking import THINKING_FIELDS
 from llamactypes.constraints.output_form import OutputForm
 
 __all__ = ("ResponsesRequest", "read_responses_request")
@@ -38,6 +39,7 @@ _CHAT_FIELDS = (
     "parallel_tool_calls",
     "parse_tool_calls",
     "reasoning_format",
+    *THINKING_FIELDS,
     "chat_template_kwargs",
     "add_generation_prompt",
     "continue_final_message",

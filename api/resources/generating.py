@@ -101,6 +101,7 @@ class Generating(Resource):
         with resumable(self._context, req, resp, is_stream=is_stream) as session:
             facts = identified(req, session, facts)
             generations = submitted(self._context, req, session, requests)
+            self._context.running.add(facts.id, generations)
             try:
                 # While the engine works, and while it surely has its vocabulary: a
                 # reply may be written after the engine was stopped.

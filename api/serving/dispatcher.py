@@ -50,6 +50,8 @@ CONTROL_ACTIONS = (
     ("DELETE", "/v1/stream"),
     ("DELETE", "/v1/stream/{conversation_id:path}"),
     ("POST", "/v1/streams/lookup"),
+    ("POST", "/chat/completions/control"),
+    ("POST", "/v1/chat/completions/control"),
 )
 """What ends work must not wait behind it, nor what tells how far it is."""
 

@@ -143,6 +143,25 @@ _CHAT = section(
         negative=("--no-skip-chat-parsing",),
         commands=_SERVE,
     ),
+    valued(
+        "--reasoning-budget",
+        "reasoning_budget",
+        integer(-1),
+        "N",
+        "Tokens of thinking, after which its end is written: -1 without limit, 0 for "
+        "none; for requests that name no reasoning_budget_tokens.",
+        "LLAMA_ARG_THINK_BUDGET",
+        commands=_SERVE,
+    ),
+    valued(
+        "--reasoning-budget-message",
+        "reasoning_budget_message",
+        TEXT,
+        "TEXT",
+        "Written before the end of thinking that was longer than its budget.",
+        "LLAMA_ARG_THINK_BUDGET_MESSAGE",
+        commands=_SERVE,
+    ),
     switch(
         "--reasoning-preserve",
         "reasoning_preserve",

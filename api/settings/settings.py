@@ -89,6 +89,10 @@ class Settings:
     reasoning_format: str = "auto"
     """Where thinking goes in replies."""
     skip_chat_parsing: bool = False
+    reasoning_budget: int = -1
+    """Most tokens of thinking; -1: no limit; 0: no thinking."""
+    reasoning_budget_message: str = ""
+    """Written before the end of thinking that is too long."""
 
     # -- server --
     hosts: tuple[str, ...] = ("127.0.0.1",)

@@ -151,13 +151,6 @@ GROUPS = (
         """,
     ),
     _refused(
-        "thinking is not limited; --reasoning off asks the template for none",
-        """
-        --reasoning-budget N LLAMA_ARG_THINK_BUDGET =-1
-        --reasoning-budget-message TEXT LLAMA_ARG_THINK_BUDGET_MESSAGE
-        """,
-    ),
-    _refused(
         "the server runs no tools; run them in the client",
         """
         --tools TOOLS LLAMA_ARG_TOOLS

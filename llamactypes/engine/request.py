@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 from llamactypes.constraints.constraint import CompiledConstraint
 from llamactypes.engine.measures.timings import Progress, Timings
-from llamactypes.engine.text.thinking import ThinkingLimit
+from llamactypes.engine.text.thinking import ThinkingControl, ThinkingLimit
 from llamactypes.errors import LlamaError
 from llamactypes.sampling_params import SamplingParams
 
 __all__ = (
     "GenerationRequest",
     "FinishReason",
+    "ThinkingControl",
+    "ThinkingLimit",
     "TokenProbs",
     "Delta",
     "Result",

@@ -147,6 +147,7 @@ class Parsed:
         ("DELETE", "/p/v1/stream", True),
         ("DELETE", "/p/v1/stream/a::b/c", True),
         ("POST", "/p/v1/streams/lookup", True),
+        ("POST", "/p/v1/chat/completions/control", True),
         ("GET", "/p/v1/stream/a", False),
         ("GET", "/p/v1/responses/a?stream=false", True),
         ("GET", "/p/v1/responses/a?starting_after=3&stream=true", False),

@@ -49,6 +49,11 @@ PLAIN: list[tuple[str, str, Any]] = [
     ),
     ("POST", "/v1/chat/completions/input_tokens", {"messages": _CHAT}),
     ("POST", "/v1/streams/lookup", {"conversation_ids": ["c"]}),
+    (
+        "POST",
+        "/v1/chat/completions/control",
+        {"id": "c", "action": "reasoning_end"},
+    ),
     ("POST", "/apply-template", {"messages": _CHAT, "tools": [_TOOL]}),
     (
         "POST",
