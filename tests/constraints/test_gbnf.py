@@ -151,3 +151,20 @@ def test_a_large_grammar_is_planned_in_time():
     ways = " | ".join(f"x{i}" for i in range(n))
     grammar = lark_from_gbnf("\n".join([f"root ::= ({ways})+", *rules]))
     assert allows(grammar, "k1(k7(abc))k2()")
+
+
+@pytest.mark.parametrize(("limit", "value"), [("_MAX_CLASHES", -1), ("_MAX_ROUNDS", 0)])
+def test_what_takes_too_long_to_plan_is_followed_by_characters(
+    monkeypatch, limit, value
+):
+    monkeypatch.setattr(f"llamactypes.constraints.gbnf.plan.{limit}", value)
+    grammar = lark_from_gbnf(SUMS)
+    assert allows(grammar, "(a1 +2)*b = 3\n")
+    assert not allows(grammar, "a=1")
+
+
+def test_terminals_that_are_too_large_to_look_at_are_taken_apart():
+    big = '(("a" | "bc"){0,20} "d"){0,20} (("a" | "bc"){0,20} "e"){0,20}'
+    grammar = lark_from_gbnf(f'root ::= x | "(" root ")"\nx ::= {big} "f"')
+    assert allows(grammar, "((abcdadaef))")
+    assert not allows(grammar, "(abcf)")
