@@ -35,10 +35,18 @@ class ChatPlan:
     options: CompletionOptions
     """The request's, with what the conversation adds."""
 
-    def added_to(self, facts: ReplyFacts) -> ReplyFacts:
-        """Return `facts` of the request with its prompt, options and reading."""
+    def added_to(self, facts: ReplyFacts, *, is_chat: bool = False) -> ReplyFacts:
+        """Return `facts` of the request with its prompt, options and reading.
+
+        Args:
+            facts: Of the request.
+            is_chat: Thinking may be content, too; else it has a place of its own.
+        """
+        reading = self.reading
+        if not is_chat:
+            reading = replace(reading, keeps_thinking=False)
         return replace(
-            facts, prompts=(self.prompt,), options=self.options, reading=self.reading
+            facts, prompts=(self.prompt,), options=self.options, reading=reading
         )
 
 

@@ -65,5 +65,5 @@ class ChatCompletion(Generating):
         facts = self._facts(without_reading(body), (), n_top_shown=n_top)
         plan = plan_chat(context, conversation, facts.options)
         echo = (Echo(conversation.prefill or ""),) if is_echoed else ()
-        facts = replace(plan.added_to(facts), echoes=echo)
+        facts = replace(plan.added_to(facts, is_chat=True), echoes=echo)
         self._respond(req, resp, facts, _CHAT)

@@ -296,6 +296,13 @@ def test_legacy_thinking_is_content_and_thinking(monkeypatch):
     assert whole.content == "<think>Hm, 1 < 2.</think>Yes."
 
 
+@pytest.mark.parametrize("route", ["responses", "messages"])
+def test_legacy_thinking_is_thinking_where_it_has_a_place(route, monkeypatch):
+    app = api_for(CASES["thinking"], monkeypatch)
+    whole, streamed = both(app, route, reasoning_format="deepseek-legacy")
+    assert whole.loaded() == streamed.loaded() == ("Yes.", "Hm, 1 < 2.", [])
+
+
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_prompt_that_ends_in_the_thinking_is_gone_on_from(route, monkeypatch):
     case = Case(QWEN, "Hm.\n</think>\n\nYes.", "Yes.", "Hm.")
