@@ -94,7 +94,9 @@ def plan_chat(
     preserved = marker_tokens(form, control_tokens) | options.preserved_tokens
     reading = _reading(form, conversation, in_thinking, constraint is not None)
     vocab, asked = context.engine.vocab, conversation.thinking
-    limit = thinking_limit(vocab, form, asked, in_thinking=in_thinking)
+    limit = thinking_limit(
+        vocab, form, asked, in_thinking=in_thinking, prompt=prompt.text
+    )
     return ChatPlan(
         chat_tokens(prompt.pieces, context.prompt_vocab),
         reading,

@@ -11,7 +11,12 @@ __all__ = ("thinking_limit",)
 
 
 def thinking_limit(
-    vocab: Tokenizer, form: ChatFormat, asked: ThinkingAsked, *, in_thinking: bool
+    vocab: Tokenizer,
+    form: ChatFormat,
+    asked: ThinkingAsked,
+    *,
+    in_thinking: bool,
+    prompt: str = "",
 ) -> ThinkingLimit | None:
     """Return the limit of an answer's thinking; None when there is nothing to limit.
 
@@ -20,6 +25,7 @@ def thinking_limit(
         form: How it writes; a model whose format has no thinking has no limit.
         asked: By the request.
         in_thinking: The prompt ends inside the thinking.
+        prompt: Its text, whose part of the thinking counts (llama-server).
     """
     tags = form.reasoning
     is_asked = asked.budget >= 0 or asked.is_controllable
@@ -34,5 +40,13 @@ def thinking_limit(
         budget=asked.budget,
         before=b"" if in_thinking else form.prompted.encode(),
         is_thinking=in_thinking or not opening,
+        n_spent=_n_spent(vocab, prompt, opening) if in_thinking else 0,
         control=ThinkingControl() if asked.is_controllable else None,
     )
+
+
+def _n_spent(vocab: Tokenizer, prompt: str, opening: str) -> int:
+    """Return the tokens of the thinking that a prompt ends in."""
+    thought = prompt.rpartition(opening)[2] if opening else ""
+    # Together with the tag, for the spaces that some vocabularies put before a text.
+    return len(vocab.tokenize(opening + thought)) - len(vocab.tokenize(opening))

@@ -75,7 +75,9 @@ def test_server_limits_the_thinking_of_requests_that_do_not():
 
 def test_prompt_that_ends_in_the_thinking_is_counted_from_there():
     template = TOOL_TEMPLATE + "{% if add_generation_prompt %}<think>\n{% endif %}"
-    assert limit({**HI, "reasoning_budget_tokens": 0}, template=template).is_thinking
+    found = limit({**HI, "reasoning_budget_tokens": 0}, template=template)
+    assert found.is_thinking
+    assert found.n_spent == len("\n")
 
 
 @pytest.mark.parametrize(

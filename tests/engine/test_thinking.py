@@ -55,6 +55,16 @@ def test_thinking_that_the_prompt_began_counts_from_the_first_token():
     assert forced_by(one, 3, 3) == [None, 20]
 
 
+@pytest.mark.parametrize(("n_spent", "expected"), [(1, [None, 20]), (3, [20, 21])])
+def test_what_the_prompt_has_of_the_thinking_counts(n_spent, expected):
+    one = watch(budget=3, is_thinking=True, n_spent=n_spent)
+    assert (one.forced() is None) is (n_spent < 3)
+    if n_spent < 3:
+        assert forced_by(one, 3, 3) == expected
+    else:
+        assert rest_of(one) == expected
+
+
 @pytest.mark.parametrize("is_thinking", [False, True])
 def test_budget_of_nothing_ends_thinking_at_once(is_thinking):
     one = watch(budget=0, is_thinking=is_thinking)

@@ -55,6 +55,8 @@ class ThinkingLimit:
     """The prompt's last bytes, with which `open` may begin."""
     is_thinking: bool = False
     """The prompt ends inside the thinking."""
+    n_spent: int = 0
+    """Tokens of that thinking which the prompt has already."""
     control: ThinkingControl | None = field(default=None, compare=False)
     """Ends it from outside."""
 
@@ -98,7 +100,7 @@ class ThinkingWatch:
         self._n_asked = 0 if limit.control is None else limit.control.n_asked
         self._state = _State.OUTSIDE
         if limit.is_thinking:
-            self._begin(b"")
+            self._begin(b"", limit.n_spent)
 
     def forced(self) -> int | None:
         """Return the token that must come next; None: any may."""
@@ -171,10 +173,10 @@ class ThinkingWatch:
         if is_whole:
             self._run_out()
 
-    def _begin(self, rest: bytes) -> None:
+    def _begin(self, rest: bytes, n_spent: int = 0) -> None:
         self._state, self._tail = _State.THINKING, rest
-        self._n_left = self._limit.budget
-        if self._limit.budget == 0:
+        self._n_left = self._limit.budget - n_spent
+        if self._limit.budget != _NO_LIMIT and self._n_left <= 0:
             self._run_out()
 
     def _run_out(self) -> None:
