@@ -212,6 +212,16 @@ def test_a_refusal_is_400_with_the_templates_words_on_every_route(api_of, path):
     assert "only on Sundays" in reply.text
 
 
+@pytest.mark.parametrize("name", ["messages", "tools", "documents", "bos_token"])
+@pytest.mark.parametrize("value", [5, "text", ["text"], {"a": [1]}, None])
+def test_a_variable_in_the_place_of_another_is_never_a_500(api_of, name, value):
+    template = "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"
+    api = api_of(template + "{{ functions }}{{ tools | tojson }}")
+    kwargs = {name: value}
+    reply = api.post(CHAT, {"messages": [USER], "chat_template_kwargs": kwargs})
+    assert reply.status_code in (200, 400), reply.text
+
+
 # -- text that spells a control token ------------------------------------------------
 
 SPELT = "a<s>b</s>"

@@ -17,22 +17,25 @@ _LANGUAGES = ("source_lang_code", "target_lang_code")
 _DEFAULT_LANGUAGE = "en-GB"
 
 
-def for_host(names: frozenset[str], variables: dict[str, Any]) -> dict[str, Any]:
+def for_host(
+    names: frozenset[str], variables: dict[str, Any], extra: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return `variables` with what a template wants besides.
 
     Args:
         names: What it reads and nobody sets, and the language codes if it knows them.
         variables: As given to every template.
+        extra: The caller's own, which may name the languages.
     """
     added: dict[str, Any] = {
         "messages": [_with_thinking(each) for each in variables["messages"]]
     }
-    if "functions" in names and "functions" not in variables:
+    if "functions" in names:
         added["functions"] = json.dumps(
             variables["tools"] or [], ensure_ascii=False, indent=2
         )
     if names.issuperset(_LANGUAGES):
-        codes = {name: variables.get(name, _DEFAULT_LANGUAGE) for name in _LANGUAGES}
+        codes = {name: extra.get(name, _DEFAULT_LANGUAGE) for name in _LANGUAGES}
         added["messages"] = _with_languages(added["messages"], codes)
     return {**variables, **added}
 

@@ -141,9 +141,9 @@ class ChatTemplate:
             "eos_token": self.eos_token,
             "date_string": moment.strftime("%d %b %Y"),
             "datetime": moment.strftime("%b %d %Y"),
-            **own(dict(extra or {})),
         }
-        variables = for_host(self._names, variables)
+        given = own(dict(extra or {}))
+        variables = {**for_host(self._names, variables, given), **given}
         budget = RenderBudget()
         with self._errors_explained(), budget.active(), _present(now):
             try:
