@@ -144,6 +144,22 @@ ROOMS = (
         ),
         must_not=("ctypes", "api.serving", "api.cli"),
     ),
+    # What a conversation asks of the engine: no HTTP.
+    Room(
+        ("api.chat", "api.chat.*"),
+        may=(
+            "api.chat",
+            "api.context",
+            "api.output_constraint",
+            "api.protocol",
+            "llamactypes.chat",
+            CONSTRAINTS,
+            "llamactypes.engine!",
+            "llamactypes.engine.request",
+            ERRORS,
+        ),
+        must_not=("ctypes", "logging", *NO_HTTP),
+    ),
     Room(
         ("api.streams.stores.redis_client",),
         may=("redis",),
