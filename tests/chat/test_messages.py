@@ -39,6 +39,15 @@ def test_content_takes_the_form_the_template_reads(caps, content, expected):
     assert message == {"role": "user", "content": expected}
 
 
+def test_arguments_may_not_be_nested_deeply():
+    caps = Capabilities(supports_object_arguments=True)
+    for depth in (300, 900, 100_000):
+        arguments = '{"a":' * depth + "1" + "}" * depth
+        turn = {"role": "assistant", "content": "", "tool_calls": [call(arguments)]}
+        with pytest.raises(MessageError, match="Failed to parse tool call arguments"):
+            normalise_messages([turn], caps)
+
+
 def test_developer_becomes_system():
     [message] = normalise_messages([{"role": "developer", "content": "x"}])
     assert message["role"] == "system"

@@ -14,6 +14,7 @@ Message = dict[str, Any]
 
 _TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 _MEDIA_TYPES = ("image_url", "input_audio", "input_video", "video_url", "audio_url")
+_MAX_DEPTH = 256  # of a request's body, too
 _COPIED_FIELDS = ("reasoning_content", "name", "tool_call_id")
 
 
@@ -194,11 +195,32 @@ def _arguments(value: Any, caps: Capabilities, where: str) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value) if value.strip() else {}
+        parsed = json.loads(value) if value.strip() else {}
     except (ValueError, RecursionError) as error:
         raise MessageError(
             f"Failed to parse tool call arguments as JSON: {error}", where
         ) from error
+    if not _is_shallow(parsed):
+        raise MessageError(
+            f"Failed to parse tool call arguments as JSON: nested more than "
+            f"{_MAX_DEPTH} levels deep",
+            where,
+        )
+    return parsed
+
+
+def _is_shallow(value: Any) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [
+            each
+            for outer in level
+            if isinstance(outer, list | dict)
+            for each in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return True
+    return False
 
 
 # -- system message ----------------------------------------------------------------

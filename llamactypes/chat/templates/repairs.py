@@ -173,10 +173,15 @@ def _orphans_as_text(talk: Talk) -> Talk:
 def _call_text(function: Message) -> str:
     arguments = function["arguments"]
     if isinstance(arguments, str):
-        with contextlib.suppress(ValueError):  # else it stays the text that it is
-            arguments = json.loads(arguments)
-    call = {"name": function["name"], "arguments": arguments}
-    return json.dumps(call, ensure_ascii=False)
+        # What is no JSON, or too deep, stays the text that it is.
+        with contextlib.suppress(ValueError, RecursionError):
+            parsed = json.loads(arguments)
+            return _call_line(function["name"], parsed)
+    return _call_line(function["name"], arguments)
+
+
+def _call_line(name: str, arguments: Any) -> str:
+    return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
 def _system_into_user(talk: Talk) -> Talk:
