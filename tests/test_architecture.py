@@ -150,6 +150,7 @@ ROOMS = (
         may=(
             "api.chat",
             "api.context",
+            "api.json_loader",
             "api.output_constraint",
             "api.protocol",
             "llamactypes.chat",

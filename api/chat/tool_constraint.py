@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from api.json_loader import dumps
 from api.protocol.chat_tools import ToolUse
 from api.protocol.invalid import InvalidRequest, NotSupported
 from llamactypes.chat.output.answer_grammar import answer_writer
 from llamactypes.chat.output.format import ChatFormat
+from llamactypes.chat.output.grammar.answer import AnswerWriter
 from llamactypes.chat.output.tool_choice import ToolChoice
 from llamactypes.chat.output.tool_grammar import tool_grammar
 from llamactypes.constraints.constraint import CompiledConstraint, Constraint
@@ -90,22 +94,18 @@ class _Grammar:
 
     def compiled(self, tools: Sequence[Tool], choice: ToolChoice) -> CompiledConstraint:
         """Return the compiled grammar of calls of `tools`."""
-        vocab = self._engine.vocab
-        answer = None
-        if self._answer is not None:
-            ends = tuple(vocab.eog_tokens)
-            answer = answer_writer(self._answer, vocab.control_tokens, ends)
-        text = tool_grammar(
-            self._form,
-            tools,
-            choice,
-            is_parallel=self._use.is_parallel,
-            in_reasoning=self._in_thinking,
-            control_tokens=vocab.control_tokens,
-            schema_path=self._schema_path,
-            answer=answer,
-        )
+        text = self._text(tools, choice)
         return self._engine.compile_constraint(Constraint(text, "tools"))
+
+    def _text(self, tools: Sequence[Tool], choice: ToolChoice) -> str:
+        control_tokens = self._engine.vocab.control_tokens
+        asked = (self._use.is_parallel, self._in_thinking, self._schema_path)
+        if self._answer is None:
+            named = tuple(control_tokens.items())
+            return _remembered(self._form, dumps(tools), choice, named, *asked)
+        ends = tuple(self._engine.vocab.eog_tokens)
+        answer = answer_writer(self._answer, control_tokens, ends)
+        return _written(self._form, tools, choice, control_tokens, *asked, answer)
 
     def refusal(self, error: ConstraintError) -> InvalidRequest:
         """Return the error with the tool at fault, if it is one alone."""
@@ -119,3 +119,45 @@ class _Grammar:
                 where = self._schema_path.format(index=index)
                 return InvalidRequest(f"the tool '{name[:64]}': {alone}", where)
         return InvalidRequest(f"tools: {error}", "tools")
+
+
+@lru_cache(maxsize=32)
+def _remembered(
+    form: ChatFormat,
+    tools: str,
+    choice: ToolChoice,
+    control_tokens: tuple[tuple[str, int], ...],
+    is_parallel: bool,
+    in_thinking: bool,
+    schema_path: str,
+) -> str:
+    """Return the grammar of tools that are JSON.
+
+    PERF: agents send the same hundred tools with every request; their grammar takes
+    0.1 s to write.
+    """
+    known = dict(control_tokens)
+    asked = (is_parallel, in_thinking, schema_path)
+    return _written(form, json.loads(tools), choice, known, *asked)
+
+
+def _written(
+    form: ChatFormat,
+    tools: Sequence[Tool],
+    choice: ToolChoice,
+    control_tokens: Mapping[str, int],
+    is_parallel: bool,
+    in_thinking: bool,
+    schema_path: str,
+    answer: AnswerWriter | None = None,
+) -> str:
+    return tool_grammar(
+        form,
+        tools,
+        choice,
+        is_parallel=is_parallel,
+        in_reasoning=in_thinking,
+        control_tokens=control_tokens,
+        schema_path=schema_path,
+        answer=answer,
+    )
