@@ -259,3 +259,45 @@ def test_a_small_model_calls_the_tool_that_it_must_call(
     assert only.type == "function"
     assert isinstance(GetWeather.model_validate_json(only.function.arguments).city, str)
     assert streamed == only.function.arguments
+
+
+# -- answers with a form ---------------------------------------------------------------
+
+
+def test_an_answer_is_parsed_into_its_model() -> None:
+    text = '{"city": "Zürich", "days": 2}'
+    with served(THOUGHT + text) as (client, model):
+        chat = client.chat.completions.parse(
+            model="any", messages=[ASKED], response_format=GetWeather
+        )
+        response = client.responses.parse(
+            model="any", input="Weather?", text_format=GetWeather
+        )
+    message = chat.choices[0].message
+    expected = GetWeather(city="Zürich", days=2)
+    assert message.parsed == response.output_parsed == expected
+    assert len(model.constraints) == 2
+
+
+@pytest.mark.parametrize("text", [CALL, '{"city": "Bern", "days": 1}'])
+def test_with_a_form_the_model_may_call_or_answer(text: str) -> None:
+    with served(text) as (client, model):
+        reply = client.chat.completions.parse(
+            model="any", messages=[ASKED], tools=[TOOL], response_format=GetWeather
+        )
+    message = reply.choices[0].message
+    if message.tool_calls:
+        assert message.tool_calls[0].function.parsed_arguments == GetWeather(
+            city="Zürich", days=2
+        )
+    else:
+        assert message.parsed == GetWeather(city="Bern", days=1)
+    assert bool(message.tool_calls) is (text == CALL)
+    (request,) = model.requests
+    assert request.constraint is not None
+    matcher = request.constraint.matcher()
+    for token in text.encode():
+        assert matcher.allows(token)
+        matcher.consume(token)
+    refused = request.constraint.matcher()
+    assert not refused.allows(ord("N"))
