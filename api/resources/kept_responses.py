@@ -65,11 +65,11 @@ class KeptResponse(_Kept):
                 "stream",
             )
         start = _starting_after(req) + 1
-        streams = self._context.streams
-        streams.follow()
+        followers = self._context.streams.followers
+        followers.follow()
         interval_s = self._context.settings.sse_ping_interval_s
         client = Client(req.env)
-        body = ResponseStream(run, client, interval_s, start, streams.unfollow)
+        body = ResponseStream(run, client, interval_s, start, followers.unfollow)
         send_events(resp, body)
 
     def on_delete(

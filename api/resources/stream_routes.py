@@ -37,17 +37,17 @@ class Stream(Resource):
             return
         has_snapshots = req.get_param_as_bool("snapshot", default=False)
         if offset < log.first and not has_snapshots:
-            self._context.streams.note_lost()
+            self._context.streams.followers.note_lost()
             raise OffsetLost(offset, log.first)
         # A silent prompt: this sends the headers, at an offset all readers agree on.
         log.greet()
-        streams = self._context.streams
-        streams.follow()
+        followers = self._context.streams.followers
+        followers.follow()
         body = LogBody(
             log,
             Client(req.env),
             offset,
-            streams.unfollow,
+            followers.unfollow,
             has_snapshots=has_snapshots,
             has_progress=req.get_param_as_bool("progress", default=False),
             is_late=True,
@@ -84,12 +84,12 @@ class Stream(Resource):
         self, req: falcon.Request, resp: falcon.Response, log: ReadableLog, offset: int
     ) -> None:
         """Answer with a body that was no stream, when it is there."""
-        streams, n_sent = self._context.streams, 0
-        streams.follow()
+        followers, n_sent = self._context.streams.followers, 0
+        followers.follow()
         try:
             n_sent = send_whole_log(resp, log, Client(req.env), offset)
         finally:
-            streams.unfollow(n_sent)
+            followers.unfollow(n_sent)
         digest = log.crc
         resp.set_header("Repr-CRC32", f"{digest:08x}")
 

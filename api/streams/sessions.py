@@ -5,20 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from api.errors import (
     GenerationCancelled,
-    KeyBusy,
     StreamInterrupted,
     StreamSuspended,
 )
 from api.streams.claims import same_request
 from api.streams.counts import StreamCounts
+from api.streams.followers import Followers
 from api.streams.limits import StreamLimits
 from api.streams.log import StreamLog
+from api.streams.room import Room
 from api.streams.session import Session, StreamStopped
 from api.streams.stores.memory import MemoryStore
 from api.streams.stores.reading import ReadableLog
@@ -28,6 +28,7 @@ from api.streams.stores.store import (
     LogFacts,
     StreamKey,
     StreamStore,
+    asked_names,
 )
 from api.streams.stores.written import Written
 
@@ -35,13 +36,10 @@ __all__ = ("StreamSessions",)
 
 logger = logging.getLogger("llamactypes.api")
 
-_LOG_BYTES = 4096
-"""What a log counts for besides its bytes."""
 _REPLACED_S = 1.0
 """How long a new session waits for the one that it replaces to end."""
 _LEAST_STEP_S = 0.05
 _ORPHAN_STEPS = 4
-_RETRY_AFTER_S = 5.0
 
 
 class StreamSessions:
@@ -72,11 +70,8 @@ class StreamSessions:
         self._live: dict[StreamKey, Session] = {}
         self._ending: set[Session] = set()
         """Replaced or deleted ones whose threads still run."""
-        self._weights: dict[StreamLog, int] = {}
-        """What ended logs count for."""
-        self._n_bytes: Counter[str | None] = Counter()
-        """The sum of them, by owner."""
-        self._n_followers = 0
+        self._room = Room(limits)
+        self.followers = Followers(limits.n_followers)
         self._counts = StreamCounts()
         self._sweeper: threading.Thread | None = None
         self._closed: str | None = None
@@ -162,7 +157,9 @@ class StreamSessions:
     ) -> list[tuple[str, ReadableLog]]:
         """Return the streams with these ids, or with one of them before a ``::``."""
         wanted = set(ids)
-        found = self.store.lookup(owner, lambda id: not wanted.isdisjoint(_names(id)))
+        found = self.store.lookup(
+            owner, lambda id: not wanted.isdisjoint(asked_names(id))
+        )
         return [
             (id, log)
             for id, log in found
@@ -181,40 +178,18 @@ class StreamSessions:
             session.abort("the conversation was stopped")
         self.store.stop(key)
 
-    def follow(self) -> None:
-        """Count one more connection that follows a stream again.
-
-        Raises:
-            KeyBusy: There are too many.
-        """
-        with self._changed:
-            if self._n_followers >= self.limits.n_followers:
-                raise KeyBusy(
-                    f"{self._n_followers} connections follow streams already, the most "
-                    "that this server's workers allow (--threads-http): close some, or "
-                    "come back later",
-                    _RETRY_AFTER_S,
-                )
-            self._n_followers += 1
-            self._counts.resumed += 1
-
-    def unfollow(self, n_bytes: int) -> None:
-        """Count one connection less, which was sent so many bytes."""
-        with self._changed:
-            self._n_followers -= 1
-            self._counts.bytes_replayed += n_bytes
-
-    def note_lost(self) -> None:
-        """Count one reader whose bytes were dropped."""
-        with self._changed:
-            self._counts.offsets_lost += 1
-
     def counts(self) -> StreamCounts:
         """Return the numbers as they are now."""
-        live = self.n_live
+        live, followers = self.n_live, self.followers
         with self._changed:
-            n_errors = self.store.n_errors
-            return replace(self._counts, live=live, store_errors=n_errors)
+            return replace(
+                self._counts,
+                live=live,
+                resumed=followers.n_resumed,
+                bytes_replayed=followers.n_bytes,
+                offsets_lost=followers.n_lost,
+                store_errors=self.store.n_errors,
+            )
 
     @property
     def n_live(self) -> int:
@@ -247,7 +222,7 @@ class StreamSessions:
         with self._changed:
             self._counts.interrupted += 1
             if self.store.local(written.facts.key) is log:
-                self._weigh(written.facts.key, log)
+                self._room.weigh(written.facts.key, log)
 
     def resume(self, written: Written) -> Session:
         """Return a session that goes on with an unfinished stream.
@@ -276,8 +251,8 @@ class StreamSessions:
             return
         with self._changed:
             for key, log in self.store.entries():
-                if log.is_done and log not in self._weights:
-                    self._weigh(key, log)
+                if log.is_done and not self._room.knows(log):
+                    self._room.weigh(key, log)
                 self._look_after()
             if self._continues:
                 self._unfinished += unfinished
@@ -336,7 +311,7 @@ class StreamSessions:
             if log.error is not None and not log.is_begun and not log.keeps_errors:
                 self._drop(session.key, log)
             elif self.store.local(session.key) is log:
-                self._weigh(session.key, log)
+                self._room.weigh(session.key, log)
 
     # -- the sweeper -------------------------------------------------------------------
 
@@ -381,10 +356,6 @@ class StreamSessions:
 
     # -- helpers, with the lock held ---------------------------------------------------
 
-    def _weigh(self, key: StreamKey, log: StreamLog) -> None:
-        self._weights[log] = log.n_held + _LOG_BYTES
-        self._n_bytes[key.owner] += self._weights[log]
-
     def _check_claim(self, facts: LogFacts) -> None:
         """Refuse to begin what is being answered already, in this process."""
         if facts.claim is None:
@@ -417,43 +388,12 @@ class StreamSessions:
         kept = self.store.local(key)
         if kept is not None and log in (None, kept):
             self.store.remove(key, kept)
-            self._n_bytes[key.owner] -= self._weights.pop(kept, 0)
+            self._room.forget(key, kept)
 
     def _check_room(self, key: StreamKey) -> None:
         """Refuse one more session of a key that has too many, or too much in them."""
-        limits = self.limits
-        live = sum(each.owner == key.owner for each in self._live if each != key)
-        if live >= limits.n_live:
-            raise KeyBusy(
-                f"this API key has {live} resumable streams running, of at most "
-                f"{limits.n_live} (--stream-sessions); wait until some have ended, or "
-                "stop some by DELETE /v1/stream/<id>",
-                _RETRY_AFTER_S,
-            )
-        if self._n_bytes_with(key, live) > limits.n_bytes:
+        n_live = sum(each.owner == key.owner for each in self._live if each != key)
+        self._room.check_number(n_live)
+        if self._room.is_full(key, n_live, self.store.local(key)):
             self._forget_old()
-        n_bytes = self._n_bytes_with(key, live)
-        if n_bytes > limits.n_bytes:
-            raise KeyBusy(
-                f"one more stream would make {n_bytes >> 10} KiB of this API key, of "
-                f"at most {limits.n_bytes >> 10} (--stream-memory-mib); forget those "
-                "you have read by DELETE /v1/stream/<id>, or wait "
-                f"{limits.keep_s:g} s after they ended",
-                _RETRY_AFTER_S,
-            )
-
-    def _n_bytes_with(self, key: StreamKey, live: int) -> int:
-        """Return what the key's streams may come to with one more, `live` others."""
-        kept = self.store.local(key)
-        replaced = 0 if kept is None else self._weights.get(kept, 0)
-        rings = (live + 1) * (self.limits.ring_bytes + _LOG_BYTES)
-        return self._n_bytes[key.owner] - replaced + rings
-
-
-def _names(conversation_id: str) -> Iterator[str]:
-    """Yield what a stream may be asked for by: its id, and what is before a ``::``."""
-    yield conversation_id
-    at = conversation_id.find("::")
-    while at >= 0:
-        yield conversation_id[:at]
-        at = conversation_id.find("::", at + 1)
+        self._room.check_bytes(key, n_live, self.store.local(key))

@@ -236,10 +236,10 @@ def test_thousands_come_and_go_in_little_time_and_leave_nothing() -> None:
 
 def test_only_so_many_connections_may_follow_and_each_that_leaves_makes_room() -> None:
     sessions = StreamSessions(StreamLimits(n_followers=2))
-    sessions.follow()
-    sessions.follow()
+    sessions.followers.follow()
+    sessions.followers.follow()
     with pytest.raises(KeyBusy, match="2 connections follow"):
-        sessions.follow()
-    sessions.unfollow(7)
-    sessions.follow()
+        sessions.followers.follow()
+    sessions.followers.unfollow(7)
+    sessions.followers.follow()
     assert sessions.counts() == StreamCounts(resumed=3, bytes_replayed=7)

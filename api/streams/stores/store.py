@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -12,7 +12,14 @@ from api.streams.stores.reading import ReadableLog
 if TYPE_CHECKING:
     from api.streams.stores.written import Written
 
-__all__ = ("Claim", "Claimed", "LogFacts", "StreamKey", "StreamStore")
+__all__ = (
+    "Claim",
+    "Claimed",
+    "LogFacts",
+    "StreamKey",
+    "StreamStore",
+    "asked_names",
+)
 
 
 class StreamKey(NamedTuple):
@@ -114,3 +121,12 @@ class StreamStore(Protocol):
 
     def close(self) -> None:
         """Let go of everything that is not memory; what is written stays."""
+
+
+def asked_names(conversation_id: str) -> Iterator[str]:
+    """Yield what a stream may be asked for by: its id, and what is before a ``::``."""
+    yield conversation_id
+    at = conversation_id.find("::")
+    while at >= 0:
+        yield conversation_id[:at]
+        at = conversation_id.find("::", at + 1)
