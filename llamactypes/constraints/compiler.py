@@ -50,6 +50,8 @@ _NO_FORCING = '\n%llguidance {"no_forcing": true}\n'
 """Else a mask has one token where the text is fixed: the one that tokenizing the text
 gives. llama-server lets the model choose how it spells it, and so do we: a seed then
 gives the same text. `Matcher.forced` says what is fixed, for those who do not mind."""
+_OURS = re.compile(r"\n *\d+ \| *%llguidance [^\n]*no_forcing[^\n]*(?:\n *\^)?")
+"""That line, where llguidance shows the grammar around a mistake."""
 _MARK = b"\x02"
 """Put before text to be tokenized: an SPM vocabulary adds a space to what is first."""
 _SPECIAL = b"\xff"
@@ -321,7 +323,7 @@ def _import() -> Any:
 def _message(name: str, matcher: llguidance.LLMatcher) -> str:
     """Return what is wrong, in words of this project and then of llguidance."""
     detail = matcher.get_error().strip()
-    first = re.split("<state>|<non-verbose/>", detail)[0].strip()
+    first = _OURS.sub("", re.split("<state>|<non-verbose/>", detail)[0]).strip()
     first = first or "no reason was given"
     if _TOO_COMPLEX.search(first):
         return f"{name} is too complex to follow ({_shown(first)}); simplify it"

@@ -202,6 +202,7 @@ def test_grammar_with_a_mistake_is_refused(compiler, grammar, words):
         compiler.compile(Constraint(grammar, "tools"))
     assert words in str(caught.value)
     assert "<state>" not in str(caught.value)
+    assert "no_forcing" not in str(caught.value)
 
 
 def follow(one, token, n_tokens):
