@@ -28,6 +28,8 @@ __all__ = ("HttpServer",)
 logger = logging.getLogger("llamactypes.server")
 
 _SWEEP_S = 1.0
+_PRESSED_TURN_S = 0.05
+"""While there may be no more connections: somebody may wait for the oldest to go."""
 _CONNECTION_LIMIT = 4096
 _OTHER_FILES = 256
 _IDLE_SLACK_S = 3
@@ -74,7 +76,8 @@ class HttpServer:
 
     def turn(self, timeout_s: float) -> None:
         """Wait for sockets at most `timeout_s` and serve what is ready."""
-        self._pressure.relieve()
+        if not self._pressure.relieve():
+            timeout_s = min(timeout_s, _PRESSED_TURN_S)
         wasyncore.loop(timeout=timeout_s, use_poll=True, map=self._map, count=1)
         now = time.time()
         if now >= self._sweep_at:

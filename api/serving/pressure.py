@@ -19,6 +19,8 @@ logger = logging.getLogger("llamactypes.server")
 _FREE = 4
 """Connections that are kept free, so that one more is always accepted."""
 _FULL = (errno.EMFILE, errno.ENFILE)
+_GRACE_S = 0.25
+"""Who has just connected may not have been fast enough yet to send a request."""
 _PATIENCE_S = 2.0
 """A body on its way is left alone unless nothing of it came for so long."""
 _WARN_EVERY_S = 10.0
@@ -39,11 +41,10 @@ class Pressure:
         self._map = map
         self._warn_at = 0.0
 
-    def relieve(self) -> None:
-        """Let go of so many that newcomers find a place."""
+    def relieve(self) -> bool:
+        """Let go of so many that newcomers find a place; return whether they do."""
         n_over = len(self._map) - (self._limit - _FREE)
-        if n_over > 0:
-            self._let_go(n_over)
+        return n_over <= 0 or self._let_go(n_over) == n_over
 
     def guard(self, listener: BaseWSGIServer) -> None:
         """Free a descriptor where `listener` has none left to accept with."""
@@ -84,9 +85,9 @@ def _spare(
     found = []
     for channel in channels:
         one: Any = channel
-        if one.requests or one.total_outbufs_len:
-            continue
         silent_s = now - one.last_activity
+        if one.requests or one.total_outbufs_len or silent_s < _GRACE_S:
+            continue
         if one.request is None:
             rank = 0
         elif not one.request.headers_finished:

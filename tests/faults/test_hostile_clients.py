@@ -232,7 +232,7 @@ def test_a_full_table_of_descriptors_keeps_nobody_out(server: ServerProcess) -> 
     try:
         process.rlimit(resource.RLIMIT_NOFILE, (process.num_fds() + 8, limit[1]))
         with contextlib.ExitStack() as clients:
-            for _ in range(60):
+            for _ in range(30):
                 clients.enter_context(raw_connection(server.url))
             assert_works(server)
             eventually(lambda: "idle ones are closed for new ones" in server.err)
