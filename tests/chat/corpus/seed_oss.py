@@ -173,6 +173,7 @@ CORPUS = Corpus(
                 "\n<parameter=exact>True</parameter>\n</function>\n</seed:tool_call>"
             ),
             calls=(SEARCH,),
+            only_whole=True,
         ),
     ),
 )

@@ -33,11 +33,13 @@ _OPENING = {ArgumentForm.JSON: "{", ArgumentForm.JSON_STRING: '"'}
 class CallReader:
     """Reads a call whose parts come in the syntax's order."""
 
-    def __init__(self, syntax: ToolSyntax, aliases: Aliases = ()) -> None:
-        """Prepare to read; `aliases` as in `ChatFormat`."""
+    def __init__(
+        self, syntax: ToolSyntax, aliases: Aliases = (), *, is_constrained: bool = False
+    ) -> None:
+        """Prepare to read; `aliases` as in `ChatFormat`, the rest as in a section."""
         self._syntax = syntax
         self._id = re.compile(syntax.id_pattern)
-        self._tagged = _tag_reader(syntax)
+        self._tagged = _tag_reader(syntax, is_constrained)
         self._quotes = syntax.quotes_names
         self._unquoted = UnquotedReader(syntax.quote)
         self._parts = tuple(
@@ -165,7 +167,11 @@ class CallReader:
         return firsts
 
 
-def _tag_reader(syntax: ToolSyntax) -> TaggedReader | NestedReader | None:
+def _tag_reader(
+    syntax: ToolSyntax, is_constrained: bool
+) -> TaggedReader | NestedReader | None:
     if syntax.arguments is ArgumentForm.NESTED:
         return NestedReader(syntax.quote)
-    return None if syntax.tagged is None else TaggedReader(syntax.tagged)
+    if syntax.tagged is None:
+        return None
+    return TaggedReader(syntax.tagged, is_constrained=is_constrained)

@@ -161,7 +161,7 @@ def _layout(syntax: ToolSyntax, aliases: Aliases, is_constrained: bool) -> _Layo
     # A server has a handful of formats, and a parser for every choice.
     envelope = None if is_constrained else envelope_of(syntax)
     reader = (
-        CallReader(syntax, aliases)
+        CallReader(syntax, aliases, is_constrained=is_constrained)
         if envelope is None
         else EnvelopeReader(syntax, envelope)
     )

@@ -39,7 +39,11 @@ _NESTED = {"{": "object", "[": "array"}
 class TaggedReader:
     """Reads ``before_key key after_key value after_value`` as long as they come."""
 
-    def __init__(self, tagged: TaggedArguments) -> None:
+    def __init__(
+        self, tagged: TaggedArguments, *, is_constrained: bool = False
+    ) -> None:
+        """Prepare to read; `is_constrained`: values are of the schema's types."""
+        self._is_constrained = is_constrained
         self._before_key = Marker(tagged.before_key)
         self._separator = Marker(tagged.separator)
         self._after_value = Marker(tagged.after_value)
@@ -80,7 +84,11 @@ class TaggedReader:
         while (yield from accept(source, self._before_key)):
             key, types = yield from self._read_key(source, add, before, schema)
             add(f"{before}{json.dumps(key, ensure_ascii=False)}: ")
-            yield from self._read_value(source, add, types)
+            if self._is_constrained and (yield from self._is_nested(source, types)):
+                yield from read_json(source, add, JsonScanner())
+                yield from expect(source, self._after_value)
+            else:
+                yield from self._read_value(source, add, types)
             before = ", "
             if self._separator:
                 yield from accept(source, self._separator)
@@ -125,6 +133,12 @@ class TaggedReader:
             add("".join(parts))
             raise
         add(json_of("".join(parts), types))
+
+    def _is_nested(self, source: Source, types: Types) -> Reading[bool]:
+        """Whether the value must be an object or an array, as its type has it."""
+        if types is None or "string" in types:
+            return False
+        return (yield from peek(source)) in _NESTED
 
     def _read_nested(self, source: Source, add: Add, types: Types) -> Reading[bool]:
         """Read an object or an array, whose texts may hold what ends the value.
