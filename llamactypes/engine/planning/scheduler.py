@@ -17,7 +17,7 @@ planned again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from llamactypes.engine.config import SlotState
 from llamactypes.engine.planning.limits import Limits
@@ -33,6 +33,7 @@ from llamactypes.engine.planning.plan import (
 from llamactypes.engine.planning.planner import Planner
 from llamactypes.engine.planning.room import Room
 from llamactypes.engine.planning.sequence import Sequence, SequenceState
+from llamactypes.engine.planning.spacing import due_again, spacing_s
 from llamactypes.engine.prefixes.checkpoints import (
     Checkpoint,
     CheckpointPolicy,
@@ -42,20 +43,11 @@ from llamactypes.engine.prefixes.checkpoints import (
 from llamactypes.engine.prefixes.finder import PrefixFinder
 from llamactypes.engine.prefixes.slots import Slot, SlotTable
 from llamactypes.engine.prefixes.state_cache import StateCache
-from llamactypes.engine.request import FinishReason, GenerationRequest
-from llamactypes.engine.text.pieces import Pieces, PieceTable, with_text_of
+from llamactypes.engine.request import FinishReason
+from llamactypes.engine.text.pieces import Pieces, PieceTables
 from llamactypes.errors import KVCacheFull, LlamaError
 
 __all__ = ("Scheduler",)
-
-_UNSPACED = 16
-_SPACING_S = 0.25e-3
-"""PERF: readers are woken 4,000 times a second at most when more than `_UNSPACED`
-sequences generate: each further one adds this to the time between two deltas of one
-sequence. Waking and formatting takes the GIL, which the engine needs as well; at the
-speed of a CPU every token still has its own delta."""
-_SPREAD = 0.618
-"""The golden ratio: its multiples, less their whole parts, lie evenly in 0 … 1."""
 
 
 class Scheduler:
@@ -104,7 +96,7 @@ class Scheduler:
         self.n_preemptions = 0
         self.state_cache = StateCache(cache_bytes)
         self._planner = planner
-        self._pieces = tuple(PieceTable(vocab, special=s) for s in (False, True))
+        self._pieces = PieceTables(vocab)
         cut = 1 if planner.turns is None else planner.turns.cut
         memory = memory or MemoryTraits()
         self._prefixes = PrefixFinder(self.slots, self.state_cache, memory, cut)
@@ -129,17 +121,15 @@ class Scheduler:
         """Queue a new sequence, behind all that wait."""
         if self._planner.turns is not None:
             sequence.n_trusted = self._planner.turns.n_reusable(sequence)
-        sequence.piece_of = self._piece_of(sequence.request)
+        request = sequence.request
+        sequence.piece_of = self._pieces.reader(
+            request.preserved_tokens, special=request.special_pieces
+        )
         sequence.resume()
         sequence.cuts = self._checkpoints.cuts(sequence.n_prompt)
         if sequence.use.start:
             sequence.cuts.append(sequence.use.start)
         self.waiting.append(sequence)
-
-    def _piece_of(self, request: GenerationRequest) -> Callable[[int], bytes]:
-        if request.preserved_tokens and not request.special_pieces:
-            return with_text_of(request.preserved_tokens, *self._pieces)
-        return self._pieces[request.special_pieces].__getitem__
 
     def cancel(self, sequence: Sequence) -> Event | None:
         """End a sequence now; None when it had ended already."""
@@ -259,7 +249,7 @@ class Scheduler:
             event = None if chunk.sequence.n_decoded else self._apply_prompt(chunk, now)
             if event is not None:
                 events.append(event)
-        spacing_s = max(0, plan.n_generating - _UNSPACED) * _SPACING_S
+        spacing = spacing_s(plan.n_generating)
         for sequence, token in zip(sampled.sequences, sampled.tokens, strict=True):
             if sequence.state is not SequenceState.RUNNING:
                 continue  # it ended while its token was computed
@@ -272,7 +262,8 @@ class Scheduler:
             if reason is not None:
                 events.append(self._finish(sequence, reason))
             elif now >= sequence.t_due:
-                events.append(self._send(sequence, now, spacing_s))
+                sequence.t_due = due_again(sequence, now, spacing)
+                events.append(Event(sequence, is_due=True))
         events += [
             self._finish(sequence, FinishReason.ERROR, error)
             for sequence, error in sampled.errors
@@ -291,16 +282,6 @@ class Scheduler:
             if reason is not None:
                 return reason
         return None
-
-    def _send(self, sequence: Sequence, now: float, spacing_s: float) -> Event:
-        """Let a sequence say what it has, and note when it may speak again."""
-        if spacing_s:
-            # From the second delta on, at times that are spread evenly and stay so:
-            # counted from now on, they would gather in fewer and fewer steps.
-            sequence.t_due += spacing_s
-            if sequence.t_due <= now:
-                sequence.t_due = now + spacing_s * (sequence.id * _SPREAD % 1.0)
-        return Event(sequence, is_due=True)
 
     def _apply_prompt(self, chunk: Chunk, now: float) -> Event | None:
         sequence = chunk.sequence

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
-__all__ = ("PieceTable", "Pieces", "with_text_of")
+__all__ = ("PieceTable", "PieceTables", "Pieces")
 
 
 class Pieces(Protocol):
@@ -34,12 +34,25 @@ class PieceTable(dict[int, bytes]):
         return piece
 
 
-def with_text_of(
-    preserved: AbstractSet[int], plain: PieceTable, special: PieceTable
-) -> Callable[[int], bytes]:
-    """Return what gives some control tokens their text, and the others none."""
+class PieceTables:
+    """Both tables of a vocabulary, and the ways to read them. Any thread."""
 
-    def piece_of(token: int) -> bytes:
-        return special[token] if token in preserved else plain[token]
+    def __init__(self, vocab: Pieces) -> None:
+        self._plain = PieceTable(vocab, special=False)
+        self._special = PieceTable(vocab, special=True)
 
-    return piece_of
+    def reader(
+        self, preserved: AbstractSet[int] = frozenset(), *, special: bool
+    ) -> Callable[[int], bytes]:
+        """Return what gives a token's bytes.
+
+        Args:
+            preserved: Control tokens that have text in any case.
+            special: All control tokens have.
+        """
+        plain, texts = self._plain, self._special
+        if special:
+            return texts.__getitem__
+        if not preserved:
+            return plain.__getitem__
+        return lambda token: texts[token] if token in preserved else plain[token]
