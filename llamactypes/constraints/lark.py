@@ -129,7 +129,14 @@ class LarkGrammar:
         body = regex(_ANY) + _excluding(shunned)
         return self.terminal(body + self._not_from(not_from))
 
-    def until(self, marker: str, *, not_from: str = "") -> str:
+    def until(
+        self,
+        marker: str,
+        *,
+        not_from: str = "",
+        matching: Iterable[str] = (),
+        before: str = "",
+    ) -> str:
         """Return the expression of a text, the first `marker` and nothing after it.
 
         Beside another `until`, the one whose marker comes first goes on alone.
@@ -138,11 +145,23 @@ class LarkGrammar:
             marker: White space around it does not count. With control tokens, the text
                 before does not spell `marker` in other tokens.
             not_from: What the text does not begin with, besides white space.
+            matching: Regular expressions of what the text may be; all must match. The
+                white space that `marker` begins with then counts, but may be missing.
+            before: With `matching`: white space that may come before the text.
         """
+        lead = marker[: len(marker) - len(marker.lstrip())]
         marker = marker.strip()
         parts = split_tokens(marker, self._control_tokens)
-        before = parts.pop(0) if parts and isinstance(parts[0], str) else ""
-        body = regex(_ANY + _flexible_pattern(str(before))) + self._not_from(not_from)
+        first = parts.pop(0) if parts and isinstance(parts[0], str) else ""
+        ends = _flexible_pattern(str(first))
+        body = regex(_ANY + ends) + self._not_from(not_from)
+        patterns = [regex(pattern) for pattern in matching]
+        if patterns:
+            text = self.terminal(" & ".join(patterns))
+            around = [regex(_maybe(before)), text, regex(_maybe(lead) + ends)]
+            body = self.terminal(" ".join(part for part in around if part != '""'))
+            if not parts:  # the first marker ends it, whatever matches further on
+                body += " & ~" + regex(f"{_ANY}{ends}(?s:.+)")
         if not parts:
             return self.rule(body, attributes="lazy")
         head = self.terminal(body + _excluding([escaped(marker)]))
@@ -197,6 +216,10 @@ class LarkGrammar:
         name = self.new_name(kind)
         self.define(name, expression, attributes)
         return name
+
+
+def _maybe(text: str) -> str:
+    return f"({escaped(text)})?" if text else ""
 
 
 def _excluding(patterns: list[str]) -> str:

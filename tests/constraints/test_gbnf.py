@@ -153,7 +153,7 @@ def test_a_large_grammar_is_planned_in_time():
     assert allows(grammar, "k1(k7(abc))k2()")
 
 
-@pytest.mark.parametrize(("limit", "value"), [("_MAX_CLASHES", -1), ("_MAX_ROUNDS", 0)])
+@pytest.mark.parametrize(("limit", "value"), [("_MAX_STEPS", -1), ("_MAX_ROUNDS", 0)])
 def test_what_takes_too_long_to_plan_is_followed_by_characters(
     monkeypatch, limit, value
 ):

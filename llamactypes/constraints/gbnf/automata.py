@@ -7,7 +7,7 @@ which only finds more meetings than there are.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from llamactypes.constraints.gbnf.nodes import (
     Alternatives,
@@ -210,28 +210,37 @@ def _grow_repeat(
     return end
 
 
-def clash(one: Automaton, other: Automaton, following: int) -> bool:
-    """Return whether the longest match may be the wrong one.
+def clash(one: Automaton, other: Automaton, following: int) -> tuple[bool, int]:
+    """Return whether the longest match may be the wrong one, and the steps it took.
 
     That is whether some text that `one` matches goes on, in `other`, with a character
     of `following`, which may come after `one`. They may be the same automaton.
     """
-    if not following:
-        return False
     seen = {(0, 0)}
     waiting = [(0, 0)]
+    n_steps = 0
     while waiting:
         ours, theirs = waiting.pop()
         arrows = other.arrows[theirs]
+        n_steps += len(arrows) * len(one.arrows[ours]) + 1
         # The empty text is no match: terminals are never empty.
         is_match = one.accepting[ours] and (ours, theirs) != (0, 0)
         if is_match and _outgoing(arrows) & following:
-            return True
-        for mine, my_next in one.arrows[ours]:
-            for its, its_next in arrows:
-                if mine & its and (pair := (my_next, its_next)) not in seen:
-                    seen.add(pair)
-                    waiting.append(pair)
+            return True, n_steps
         if len(seen) > _MAX_PAIRS:
-            return True
-    return False
+            return True, n_steps
+        for pair in _pairs(one.arrows[ours], arrows):
+            if pair not in seen:
+                seen.add(pair)
+                waiting.append(pair)
+    return False, n_steps
+
+
+def _pairs(
+    ours: list[tuple[int, int]], theirs: list[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of states that one character leads to."""
+    for mine, my_next in ours:
+        for its, its_next in theirs:
+            if mine & its:
+                yield my_next, its_next

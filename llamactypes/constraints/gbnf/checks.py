@@ -19,6 +19,7 @@ from llamactypes.errors import ConstraintError
 __all__ = (
     "ROOT",
     "check_rules",
+    "growing",
     "nullable_rules",
     "reachable_rules",
     "without_endless",
@@ -81,20 +82,27 @@ def _pruned(node: Node, ending: set[str]) -> Node:
 
 def nullable_rules(rules: Rules) -> set[str]:
     """Return the names of the rules that match the empty text."""
-    return _growing(rules, _is_nullable)
+    return growing(rules, _is_nullable)
 
 
 def _ending_rules(rules: Rules) -> set[str]:
-    return _growing(rules, _ends)
+    return growing(rules, _ends)
 
 
-def _growing(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
+def growing(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
     """Return the names of rules of which `holds` is true, given those found before."""
+    callers: dict[str, list[str]] = {name: [] for name in rules}
+    for name, node in rules.items():
+        for called in set(named_rules(node)):
+            callers[called].append(name)
     found: set[str] = set()
-    waiting = set(rules)
-    while new := {name for name in waiting if holds(rules[name], found)}:
-        found |= new
-        waiting -= new
+    waiting = list(rules)
+    while waiting:
+        name = waiting.pop()
+        if name not in found and holds(rules[name], found):
+            found.add(name)
+            # What leads here may hold now.
+            waiting += callers[name]
     return found
 
 
@@ -129,17 +137,29 @@ def _ends(node: Node, ending: set[str]) -> bool:
 def _check_left_recursion(rules: Rules) -> None:
     nullable = nullable_rules(rules)
     first = {name: set(_first_rules(node, nullable)) for name, node in rules.items()}
+    # A rule that begins with none that is left may be left out, until all that is left
+    # begins with each other.
+    ending = growing(
+        {name: Alternatives(tuple(map(Reference, first[name]))) for name in rules},
+        lambda node, found: all(called in found for called in named_rules(node)),
+    )
     for name in rules:
-        seen: set[str] = set()
-        waiting = list(first[name])
-        while waiting:
-            called = waiting.pop()
-            if called == name:
-                why = "left recursion, which is not supported"
-                raise ConstraintError(f"grammar, rule {name!r}: {why}")
-            if called not in seen:
-                seen.add(called)
-                waiting += first[called]
+        if name not in ending and _leads_back(name, first):
+            why = "left recursion, which is not supported"
+            raise ConstraintError(f"grammar, rule {name!r}: {why}")
+
+
+def _leads_back(name: str, first: dict[str, set[str]]) -> bool:
+    seen: set[str] = set()
+    waiting = list(first[name])
+    while waiting:
+        called = waiting.pop()
+        if called == name:
+            return True
+        if called not in seen:
+            seen.add(called)
+            waiting += first[called]
+    return False
 
 
 def _first_rules(node: Node, nullable: set[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = (
     "ANY",
@@ -46,28 +46,57 @@ class TokenReference:
     is_negated: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=True)
+class _Compound:
+    """What is made of others. Its hash is remembered: nodes are looked up often."""
+
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(_Compound):
     """One after the other; of none: the empty text."""
 
     parts: tuple[Node, ...]
 
+    def __post_init__(self) -> None:
+        """Remember the hash."""
+        object.__setattr__(self, "_hash", hash((Sequence, self.parts)))
+
+    __hash__ = _Compound.__hash__
+
 
 @dataclass(frozen=True, slots=True)
-class Alternatives:
+class Alternatives(_Compound):
     """One of several."""
 
     ways: tuple[Node, ...]
 
+    def __post_init__(self) -> None:
+        """Remember the hash."""
+        object.__setattr__(self, "_hash", hash((Alternatives, self.ways)))
+
+    __hash__ = _Compound.__hash__
+
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(_Compound):
     """One thing several times."""
 
     body: Node
     low: int
     high: int | None
     """None: without an end."""
+
+    def __post_init__(self) -> None:
+        """Remember the hash."""
+        key = (Repeat, self.body, self.low, self.high)
+        object.__setattr__(self, "_hash", hash(key))
+
+    __hash__ = _Compound.__hash__
 
 
 Node = Chars | Reference | TokenReference | Sequence | Alternatives | Repeat

@@ -17,7 +17,7 @@ from llamactypes.constraints.gbnf.automata import (
     automaton,
     clash,
 )
-from llamactypes.constraints.gbnf.checks import ROOT, nullable_rules
+from llamactypes.constraints.gbnf.checks import ROOT, growing, nullable_rules
 from llamactypes.constraints.gbnf.nodes import (
     Alternatives,
     Chars,
@@ -34,7 +34,10 @@ from llamactypes.constraints.gbnf.nodes import (
 __all__ = ("Plan", "Planner")
 
 _MAX_ROUNDS = 400
-_MAX_CLASHES = 40_000
+_MAX_STEPS = 1_000_000
+"""Of looking where terminals meet: some seconds."""
+_LONGEST_RUN = 200
+"""Parts of one terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,7 @@ class Planner:
         self._apart: set[Node] = set()
         """What is no terminal."""
         self._automata: dict[Node, Automaton] = {}
+        self._n_steps = 0
         self._clashes: dict[tuple[int, int, int], bool] = {}
         """By automata, which are kept, and what follows the first."""
 
@@ -137,7 +141,8 @@ class Planner:
 
     def _end_of_run(self, parts: tuple[Node, ...], start: int) -> int:
         end = start
-        while end < len(parts) and self._is_regular(parts[end]):
+        longest = min(len(parts), start + _LONGEST_RUN)
+        while end < longest and self._is_regular(parts[end]):
             end += 1
         while end > start + 1 and Sequence(parts[start:end]) in self._apart:
             end -= 1
@@ -164,6 +169,7 @@ class Planner:
         made = [(node, self._automata[node]) for node in plan.terminals]
         long = [pair for pair in made if pair[1].later]
         for one, ours in made:
+            self._n_steps += len(long)
             following = self._alphabet.alike(follows.after(one))
             found |= {
                 other
@@ -173,14 +179,17 @@ class Planner:
                 and theirs.later & following
                 and self._clash(ours, theirs, following)
             }
-            if len(self._clashes) > _MAX_CLASHES:
+            if self._n_steps > _MAX_STEPS:
                 return None
         return found
 
     def _clash(self, ours: Automaton, theirs: Automaton, following: int) -> bool:
         key = (id(ours), id(theirs), following)
+        self._n_steps += 1
         if key not in self._clashes:
-            self._clashes[key] = clash(ours, theirs, following)
+            found, n_steps = clash(ours, theirs, following)
+            self._clashes[key] = found
+            self._n_steps += n_steps
         return self._clashes[key]
 
     def _automaton(self, node: Node) -> Automaton | None:
@@ -216,7 +225,8 @@ class _Follows:
 
     def _find_first(self) -> bool:
         before = dict(self._first)
-        for name, node in self._plan.rules.items():
+        # The last are called by the first: this way round it is soon done.
+        for name, node in reversed(self._plan.rules.items()):
             self._first[name] |= self._first_of(node)
         return before != self._first
 
@@ -303,26 +313,10 @@ def _nodes(rules: Rules) -> Iterator[Node]:
 
 def _irregular(rules: Rules) -> set[str]:
     """Return the rules that lead to themselves or hold tokens, or lead to such."""
-    called = {name: set(named_rules(node)) for name, node in rules.items()}
-    found = {name for name in rules if _leads_to(name, name, called)}
-    found |= {
-        name
-        for name, node in rules.items()
-        if any(isinstance(inner, TokenReference) for inner in _inner(node))
-    }
-    while more := {n for n in rules if n not in found and called[n] & found}:
-        found |= more
-    return found
 
+    def is_regular(node: Node, regular: set[str]) -> bool:
+        return regular.issuperset(named_rules(node)) and not any(
+            isinstance(inner, TokenReference) for inner in _inner(node)
+        )
 
-def _leads_to(name: str, target: str, called: dict[str, set[str]]) -> bool:
-    seen: set[str] = set()
-    waiting = list(called[name])
-    while waiting:
-        following = waiting.pop()
-        if following == target:
-            return True
-        if following not in seen:
-            seen.add(following)
-            waiting += called[following]
-    return False
+    return set(rules) - growing(rules, is_regular)
