@@ -28,7 +28,7 @@ __all__ = ("needed_repairs", "render_repaired")
 
 Render = Callable[[Talk], str]
 
-_MAX_TRIES = 64
+_MAX_TRIES = 96
 _WORD = "Sentinelword"
 
 
