@@ -23,6 +23,7 @@ from itertools import count
 from typing import Any
 
 from llamactypes.constraints.constraint import CompiledConstraint, Constraint
+from llamactypes.engine.checks import check_inputs, checked
 from llamactypes.engine.compute.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.config import (
     AdapterInfo,
@@ -57,11 +58,9 @@ from llamactypes.errors import (
     EngineLoading,
     EngineOverloaded,
     EngineStopped,
-    InputTooLarge,
     LlamaError,
     ModelLoadCancelled,
     NotServed,
-    PromptTooLong,
 )
 from llamactypes.gate import Gate
 from llamactypes.sampling import SamplerChain
@@ -71,7 +70,6 @@ __all__ = ("Engine", "EngineState")
 
 logger = logging.getLogger("llamactypes.engine")
 
-_NEGATIVE_INFINITY = float("-inf")
 _RETRY_MIN_S = 1.0
 _RETRY_MAX_S = 60.0
 _HOUSEKEEPING_S = 1.0
@@ -262,7 +260,9 @@ class Engine:
                     "This server does not support completions. Start it without "
                     "`--embeddings`"
                 )
-            requests = [self._checked(request) for request in requests]
+            self._check_ready()
+            ends = self.vocab.eog_tokens
+            requests = [checked(request, self.info, ends) for request in requests]
             if self.config.deterministic:
                 requests = without_chance(requests)
             uses = [self._use(request) for request in requests]
@@ -270,8 +270,7 @@ class Engine:
             samplers: list[SamplerChain] = []
             try:
                 for request in requests:
-                    if self.state is not EngineState.READY:
-                        raise self._refusal()  # many samplers may take a while
+                    self._check_ready()  # many samplers may take a while
                     samplers.append(self._loaded.make_sampler(request))
             except BaseException:
                 for sampler in samplers:
@@ -310,8 +309,7 @@ class Engine:
             NotServed: The engine is for embeddings.
         """
         with self._sleep.awake(), self._gate:
-            if self.state is not EngineState.READY:
-                raise self._refusal()
+            self._check_ready()
             if self.config.embeddings:
                 raise NotServed("a server for embeddings keeps nothing in its slots")
             if not 0 <= order.slot < self.config.n_slots:
@@ -332,7 +330,8 @@ class Engine:
             EngineError: As for `submit_many`.
         """
         with self._sleep.awake(), self._gate:
-            self._check_inputs(request)
+            self._check_ready()
+            check_inputs(request, self.info, self.config.n_ubatch)
             self._reserve(1)
             job = EmbeddingJob(next(self._ids), request, self._on_cancel_job)
             self._jobs.append(job)
@@ -421,43 +420,9 @@ class Engine:
             return EngineLoading("Loading model")
         return EngineStopped("the server is shutting down")
 
-    def _checked(self, request: GenerationRequest) -> GenerationRequest:
-        """Refuse what cannot be served; spell out what the request implies."""
+    def _check_ready(self) -> None:
         if self.state is not EngineState.READY:
             raise self._refusal()
-        info, vocab = self.info, self.vocab
-        tokens = request.prompt_tokens + request.generated
-        if len(tokens) >= info.n_ctx_slot:
-            raise PromptTooLong(len(tokens), info.n_ctx_slot)
-        if tokens and not (min(tokens) >= 0 and max(tokens) < info.n_vocab):
-            raise ValueError(f"prompt tokens must be within 0 … {info.n_vocab - 1}")
-        if request.prompt_probs is not None and request.prompt_probs < 0:
-            raise ValueError("prompt_probs must not be negative")
-        if not request.ignore_eos:
-            return request
-        forbidden = tuple((token, _NEGATIVE_INFINITY) for token in vocab.eog_tokens)
-        bias = request.sampling.logit_bias + forbidden
-        return replace(request, sampling=replace(request.sampling, logit_bias=bias))
-
-    def _check_inputs(self, request: EmbeddingRequest) -> None:
-        """Refuse what cannot be embedded."""
-        if self.state is not EngineState.READY:
-            raise self._refusal()
-        info = self.info
-        if info.pooling is None:
-            raise NotServed(
-                "This server does not support embeddings. Start it with `--embeddings`"
-            )
-        if not request.inputs or not all(request.inputs):
-            raise ValueError("each input of an embedding request has a token at least")
-        if not all(0 <= t < info.n_vocab for each in request.inputs for t in each):
-            raise ValueError(f"input tokens must be within 0 … {info.n_vocab - 1}")
-        longest = max(map(len, request.inputs))
-        if longest <= info.n_tokens_input:
-            return
-        if info.n_tokens_input < self.config.n_ubatch:
-            raise PromptTooLong(longest, info.n_ctx_slot)
-        raise InputTooLarge(longest, info.n_tokens_input)
 
     def _reserve(self, n: int) -> None:
         limit, n_slots = self.request_limit, self.config.n_slots
