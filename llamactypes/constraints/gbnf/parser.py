@@ -19,12 +19,12 @@ from llamactypes.constraints.gbnf.nodes import (
     Sequence,
     TokenReference,
 )
-from llamactypes.constraints.gbnf.ranges import complement, text_ranges
+from llamactypes.constraints.gbnf.ranges import complement, is_text, text_ranges
 from llamactypes.errors import ConstraintError
 
 __all__ = ("parsed_rules",)
 
-_MAX_LENGTH = 500_000
+_MAX_LENGTH = 100_000
 _MAX_DEPTH = 60
 _MAX_TIMES = 2000
 """llama.cpp's own bound on repetitions."""
@@ -141,10 +141,9 @@ class _Parser:
         parts: list[Node] = []
         while not self._take('"'):
             code = self._character()
-            found = text_ranges([(code, code)])
-            if not found:
+            if not is_text(code):
                 raise self._wrong(f"U+{code:04X} is no character of a text")
-            parts.append(Chars(found))
+            parts.append(Chars(((code, code),)))
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def _class(self) -> Node:

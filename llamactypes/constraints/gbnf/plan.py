@@ -34,7 +34,7 @@ from llamactypes.constraints.gbnf.nodes import (
 __all__ = ("Plan", "Planner")
 
 _MAX_ROUNDS = 400
-_MAX_STEPS = 1_000_000
+_MAX_STEPS = 300_000
 """Of looking where terminals meet: some seconds."""
 _LONGEST_RUN = 200
 """Parts of one terminal."""
@@ -121,7 +121,7 @@ class Planner:
         regular = tuple(way for way in ways if self._is_terminal(way))
         together = Alternatives(regular)
         if 1 < len(regular) < len(ways) and self._is_terminal(together):
-            others = [way for way in ways if way not in regular]
+            others = [way for way in ways if not self._is_terminal(way)]
             terminals.add(together)
             return (together, *(self._split(way, terminals) for way in others))
         return tuple(self._split(way, terminals) for way in ways)
@@ -165,6 +165,8 @@ class Planner:
         found = {node for node in plan.terminals if self._automaton(node) is None}
         if found:
             return found
+        if self._n_steps > _MAX_STEPS:
+            return None
         follows = _Follows(plan, self._automata, self._nullable)
         made = [(node, self._automata[node]) for node in plan.terminals]
         long = [pair for pair in made if pair[1].later]
@@ -199,6 +201,7 @@ class Planner:
             except TooLargeError:
                 return None
             self._automata[node] = made
+            self._n_steps += len(made.arrows)
         return self._automata[node]
 
 

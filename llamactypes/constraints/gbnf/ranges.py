@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ("Ranges", "complement", "text_ranges", "union")
+__all__ = ("Ranges", "complement", "is_text", "text_ranges", "union")
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -41,3 +41,8 @@ def complement(ranges: Ranges) -> Ranges:
 def text_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
     """Return the ranges, sorted and joined, without what no text holds."""
     return complement(complement(tuple(ranges)))
+
+
+def is_text(code: int) -> bool:
+    """Return whether a text may hold a character."""
+    return _FIRST <= code <= _LAST and not 0xD800 <= code <= 0xDFFF
