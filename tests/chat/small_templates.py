@@ -50,7 +50,7 @@ TEMPLATES = {
     "counted": _template(
         _section(
             "<calls>",
-            "#{{ loop.index0 }} {{ c.function.name }} " + _ARGUMENTS,
+            "#{{ loop.index0 }}: {{ c.function.name }} " + _ARGUMENTS,
             "</calls>",
         )
     ),

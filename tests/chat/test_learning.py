@@ -27,7 +27,7 @@ EXPECTED = {
     "ids": {"calls": LIST, "call": f'{OBJECT[:-1]}, "id": "ID"}}'},
     "counted": {
         "calls": "<calls> CALL (, CALL)* </calls>",
-        "call": "#INDEX NAME ARGUMENTS",
+        "call": "#INDEX: NAME ARGUMENTS",
     },
     "strings": {"calls": LIST, "call": OBJECT, "arguments": "json_string"},
     "tags": {

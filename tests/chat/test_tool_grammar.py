@@ -11,7 +11,7 @@ from llamactypes.chat.learning import learn_format
 from llamactypes.chat.output.format import ChatFormat, Slot, Tags, ToolSyntax
 from llamactypes.chat.output.tool_choice import ToolChoice
 from llamactypes.chat.output.tool_grammar import tool_grammar
-from llamactypes.errors import ConstraintError
+from llamactypes.errors import ConstraintError, ConstraintUnavailable
 from tests.chat.small_templates import TEMPLATES
 from tests.support.byte_grammar import ByteVocabulary, Followed
 
@@ -189,9 +189,9 @@ def test_tools_without_parameters_take_no_arguments():
 
 
 def test_names_are_written_as_json_strings_where_they_are():
-    form = followed(learned("objects"), [tool('say "hi"\\')], "required")
-    assert form.accepts(call('say \\"hi\\"\\\\', "{}"))
-    assert not form.accepts(call('say "hi"\\', "{}"))
+    form = followed(learned("objects"), [tool('say"hi"\\')], "required")
+    assert form.accepts(call('say\\"hi\\"\\\\', "{}"))
+    assert not form.accepts(call('say"hi"\\', "{}"))
 
 
 def test_one_name_may_begin_with_another():
@@ -208,8 +208,8 @@ def test_ids_match_their_pattern_and_counts_are_digits():
     assert followed(nine).accepts(one.replace("ID", "abc/efghi"))
     assert not followed(nine).accepts(one.replace("ID", "abc"))
     counted = followed(learned("counted"))
-    assert counted.accepts("<calls>#0 files {}, #1 files {}</calls>")
-    assert not counted.accepts("<calls>#x files {}</calls>")
+    assert counted.accepts("<calls>#0: files {}, #1: files {}</calls>")
+    assert not counted.accepts("<calls>#x: files {}</calls>")
 
 
 def tagged(*arguments):
@@ -235,6 +235,19 @@ def test_tagged_arguments_follow_their_schemas(mode):
         [("city", "Bern"), ("other", "x")],
     ):
         assert not form.accepts(tagged(*arguments)), arguments
+
+
+def test_texts_between_tags_match_their_patterns_and_lengths():
+    text = {"type": "string", "pattern": "^[a-z</ar>]+$", "minLength": 3}
+    form = followed(learned("tags"), [tool("get_weather", {"properties": {"a": text}})])
+    for value in ("abc", "a</ab", "abc</arg"):
+        assert form.accepts(tagged(("a", value))), value
+    for value in ("ab", "abC", "abc d", " abc"):
+        assert not form.accepts(tagged(("a", value))), value
+    long = {"type": "string", "maxLength": 2}
+    form = followed(learned("tags"), [tool("get_weather", {"properties": {"a": long}})])
+    assert form.accepts(tagged(("a", "é🏋")))
+    assert not form.accepts(tagged(("a", "abc")))
 
 
 def test_tagged_arguments_may_tell_their_types():
@@ -315,7 +328,7 @@ def test_required_messages_are_calls_behind_thinking(control):
 # -- errors ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["objects", "tags", "python", "strings"])
+@pytest.mark.parametrize("name", ["objects", "tags", "python"])
 def test_bad_schema_is_refused_with_the_tools_name_and_its_place(name):
     bad = {"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}
     with pytest.raises(ConstraintError, match="'broken'") as caught:
@@ -336,6 +349,47 @@ def test_schemas_have_the_path_that_the_client_knows():
             schema_path="tools[{index}].input_schema",
         )
     assert caught.value.path.startswith("tools[0].input_schema")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string"},
+        {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        {"$ref": "#/$defs/A", "$defs": {"A": {"type": "array"}}},
+    ],
+)
+def test_parameters_that_are_no_object_are_refused(schema):
+    with pytest.raises(ConstraintError, match="'f': arguments are an object") as caught:
+        followed(learned("objects"), [tool("f", schema)])
+    assert caught.value.path == "tools[0].function.parameters"
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "tool_name"),
+    [
+        ("tags", "a>b", "f"),
+        ("python", "a-b", "f"),
+        ("tags", "a", "f>g"),
+        ("tags", "a", "f g"),
+        ("objects", "a", "f g"),
+    ],
+)
+def test_names_that_a_call_cannot_write_are_refused(name, argument, tool_name):
+    schema = {"properties": {argument: {"type": "string"}}}
+    with pytest.raises(ConstraintError, match="cannot write"):
+        followed(learned(name), [tool(tool_name, schema)])
+
+
+def test_arguments_that_nobody_describes_cannot_be_required():
+    schema = {"properties": {}, "required": ["z"], "additionalProperties": True}
+    with pytest.raises(ConstraintError, match="'z'"):
+        followed(learned("tags"), [tool("f", schema)])
+
+
+def test_arguments_in_strings_cannot_be_constrained():
+    with pytest.raises(ConstraintUnavailable):
+        followed(learned("strings"))
 
 
 def test_grammar_needs_a_syntax_and_a_tool():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,9 +13,13 @@ from llamactypes.chat.output.grammar.json_calls import json_call
 from llamactypes.chat.output.grammar.turn import Offer, TurnGrammar
 from llamactypes.chat.output.tool_choice import ToolChoice
 from llamactypes.constraints.lark import LarkGrammar
+from llamactypes.errors import ConstraintError
 
 __all__ = ("tool_grammar",)
 
+_QUOTED_NAME = re.compile(r"[^\x00-\x20\x7f]{1,256}")
+_BARE_NAME = re.compile(r"[^\x00-\x20\x7f<>\"'()\[\]{}\\]{1,256}")
+"""Names without what may follow them. OpenAI allows letters, digits, _ and - only."""
 _SCHEMA_PATH = "tools[{index}].function.parameters"
 
 
@@ -47,8 +52,9 @@ def tool_grammar(
             with ``auto`` the output is calls, or that.
 
     Raises:
-        ConstraintError: The schema of a tool cannot be honoured. The message names the
-            tool, the path leads to what is wrong in it.
+        ConstraintUnavailable: No grammar can say what these arguments hold.
+        ConstraintError: The name or the schema of a tool cannot be honoured. The
+            message names the tool, the path leads to what is wrong in it.
         ValueError: `format` has no tool syntax, or `choice` allows none of `tools`.
     """
     if format.tools is None:
@@ -59,7 +65,7 @@ def tool_grammar(
     arguments = ArgumentGrammar(grammar, format.tools)
     offered = [
         Offer(
-            str(tool["function"]["name"]),
+            _name(tool, format.tools, schema_path.format(index=index)),
             arguments.of_tool(tool["function"], schema_path.format(index=index)),
         )
         for index, tool in enumerate(tools)
@@ -96,3 +102,17 @@ def _json_calls(
         if choice.allows(str(function["name"]))
     ]
     return [call for call in written if call is not None]
+
+
+def _name(tool: Mapping[str, Any], syntax: ToolSyntax, path: str) -> str:
+    """Return a tool's name.
+
+    Raises:
+        ConstraintError: Calls in this syntax cannot have it.
+    """
+    name = str(tool["function"]["name"])
+    allowed = _QUOTED_NAME if syntax.quotes_names else _BARE_NAME
+    if allowed.fullmatch(name) is None:
+        message = f"tool {name[:64]!r}: calls of this model cannot write this name"
+        raise ConstraintError(message, path)
+    return name

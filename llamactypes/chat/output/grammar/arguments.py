@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,20 +15,23 @@ from llamactypes.chat.output.format import (
 from llamactypes.chat.output.grammar.nested import NestedGrammar
 from llamactypes.chat.output.grammar.properties import (
     Property,
+    check_required,
     properties_of,
     with_object,
 )
 from llamactypes.chat.output.grammar.unquoted import UnquotedGrammar
 from llamactypes.constraints.json_schema import json_schema_rule
 from llamactypes.constraints.lark import LarkGrammar, regex
-from llamactypes.errors import ConstraintError
+from llamactypes.errors import ConstraintError, ConstraintUnavailable
 
 __all__ = ("ArgumentGrammar",)
 
-_JSON_STRING = r'"([^"\\\x00-\x1f]|\\["\\\/bfnrt]|\\u[0-9a-fA-F]{4})*"'
 # With new lines: templates write them as they are.
 _PYTHON_STRINGS = (r'"([^"\\]|\\(?s:.))*"', r"'([^'\\]|\\(?s:.))*'")
 _KEY = r"[A-Za-z0-9_.\-]{1,64}"
+_NAME = re.compile(r"[^\x00-\x1f\x7f<>\"'\[\]{}:,|/\\]{1,200}")
+_NAMES = {ArgumentForm.PYTHON: re.compile(r"[A-Za-z0-9_]{1,200}")}
+"""Names of arguments that are no JSON strings: without what may follow them."""
 _WORDS = {"boolean": ("True", "False"), "null": ("None",)}
 """Python's spelling of what JSON spells otherwise."""
 
@@ -50,23 +54,30 @@ class ArgumentGrammar:
         Raises:
             ConstraintError: The parameters cannot be honoured.
         """
-        schema = with_object(function.get("parameters"))
         try:
+            schema = with_object(function.get("parameters"), path)
             # In every form, so that one schema is refused for all models or for none.
             as_json = json_schema_rule(schema, path=path)
             return self._grammar.rule(self._written(schema, as_json, path))
+        except ConstraintUnavailable:
+            raise
         except ConstraintError as error:
             name = function.get("name")
-            raise ConstraintError(f"tool '{name}': {error}", error.path) from error
+            where = error.path if error.path.startswith(path) else path
+            raise ConstraintError(f"tool '{name}': {error}", where) from error
 
     def _written(self, schema: Mapping[str, Any], as_json: str, path: str) -> str:
         form = self._syntax.arguments
         if form is ArgumentForm.JSON:
             return as_json
         if form is ArgumentForm.JSON_STRING:
-            # What is in the string cannot be told by a grammar.
-            return regex(_JSON_STRING)
+            raise ConstraintUnavailable(
+                "calls of this model have their arguments as a text that holds JSON, "
+                "and no grammar can say what is in it"
+            )
         properties = properties_of(schema, path)
+        self._check_names(properties)
+        check_required(schema, properties, path)
         if form is ArgumentForm.UNQUOTED:
             unquoted = UnquotedGrammar(self._grammar, self._syntax.quote)
             # Or by name: so the template of its only family has shown them.
@@ -77,6 +88,16 @@ class ArgumentGrammar:
         if form is ArgumentForm.TAGGED and self._syntax.tagged is not None:
             return self._tagged(properties, self._syntax.tagged, schema)
         return self._python(properties)
+
+    def _check_names(self, properties: Sequence[Property]) -> None:
+        allowed = _NAMES.get(self._syntax.arguments, _NAME)
+        for each in properties:
+            if allowed.fullmatch(each.name) is None:
+                raise ConstraintError(
+                    f"the argument {each.name[:64]!r} has a name that calls of this "
+                    "model cannot write",
+                    each.path,
+                )
 
     # -- each argument between tags ------------------------------------------------
 
@@ -95,11 +116,10 @@ class ArgumentGrammar:
         return " ".join(written) or '""'
 
     def _argument(self, argument: Property, tagged: TaggedArguments) -> str:
-        key = self._literal(f" {tagged.before_key.lstrip()}{argument.name}")
-        kinds = [
-            f"{self._literal(after_key)} {value}"
-            for after_key, value in self._values(argument, tagged)
-        ]
+        # The name as it is, whatever white space it has.
+        before = self._literal(f" {tagged.before_key.lstrip()}")
+        key = f"{before} {self._grammar.literal(argument.name)}"
+        kinds = [f"{lead} {value}" for lead, value in self._values(argument, tagged)]
         return f"{key} ({' | '.join(kinds)}) {self._separator(tagged)}"
 
     def _separator(self, tagged: TaggedArguments) -> str:
@@ -109,33 +129,43 @@ class ArgumentGrammar:
     def _values(
         self, argument: Property, tagged: TaggedArguments
     ) -> list[tuple[str, str]]:
-        """Return the texts before the value, each with the value and what ends it."""
-        end = tagged.after_value
-        text = (tagged.after_key, self._text_value(argument, tagged))
-        values = f"({argument.as_json()} {self._python_words(argument.types)})"
-        json_value = (
-            f"{self._space} {values} {self._space} {self._literal(end.strip())}"
-        )
-        if tagged.json_strings:
-            return [(tagged.after_key, json_value)]
+        """Return expressions of what is before a value, and of it and what ends it."""
         types = argument.types
+        json_value = self._json_value(argument, tagged)
+        before = self._literal(tagged.after_key)
+        if tagged.json_strings:
+            return [(before, json_value)]
+        is_text = types is None or "string" in types
+        bare = self._literal(tagged.after_key.rstrip())
+        text = (bare, self._text_value(argument, tagged))
         if not tagged.after_key_by_type:
-            is_text = types is None or "string" in types
-            return [text if is_text else (tagged.after_key, json_value)]
+            return [text if is_text else (before, json_value)]
         others = {
-            after_key: json_value
+            self._literal(after_key): json_value
             for kind, after_key in tagged.after_key_by_type
             if types is None or kind in types
         }
-        texts = [text] if types is None or "string" in types else []
-        return [*texts, *others.items()]
+        return [*([text] if is_text else []), *others.items()]
+
+    def _json_value(self, argument: Property, tagged: TaggedArguments) -> str:
+        values = f"({argument.as_json()} {self._python_words(argument.types)})"
+        end = self._literal(f" {tagged.after_value.strip()}")
+        return f"{self._space} {values} {end}"
 
     def _text_value(self, argument: Property, tagged: TaggedArguments) -> str:
+        # White space besides the format's own would be the value's.
+        lead = tagged.after_key[len(tagged.after_key.rstrip()) :]
         end = tagged.after_value
-        if argument.choices is not None:
-            choices = " | ".join(self._literal(each) for each in argument.choices)
-            return f"({choices}) {self._literal(end)}"
-        return self._grammar.until(end)
+        if argument.choices is None:
+            patterns = argument.patterns
+            return self._grammar.until(end, matching=patterns, before=lead)
+        choices = " | ".join(self._grammar.literal(each) for each in argument.choices)
+        bare = end.lstrip()
+        tail = self._maybe(end[: len(end) - len(bare)])
+        return f"{self._maybe(lead)} ({choices}) {tail} {self._literal(bare)}"
+
+    def _maybe(self, text: str) -> str:
+        return f"({self._grammar.literal(text)})?" if text else ""
 
     def _any_argument(self, tagged: TaggedArguments) -> str:
         before = self._literal(f" {tagged.before_key.lstrip()}")
@@ -172,6 +202,8 @@ class ArgumentGrammar:
         if argument.choices is not None:
             quoted = (f"{q}{each}{q}" for each in argument.choices for q in "\"'")
             return [self._literal(each) for each in quoted]
+        if types == TEXT_ONLY and argument.patterns:
+            return [argument.as_json()]
         if types == TEXT_ONLY:
             return [regex(each) for each in _PYTHON_STRINGS]
         values = [argument.as_json()]

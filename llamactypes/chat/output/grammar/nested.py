@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from llamactypes.chat.output.calls.nested_arguments import ITEM
 from llamactypes.chat.output.grammar.properties import Property, items_of, properties_of
-from llamactypes.constraints.json_schema import json_schema_rule
 from llamactypes.constraints.lark import LarkGrammar
 
 __all__ = ("NestedGrammar",)
@@ -41,7 +40,7 @@ class NestedGrammar:
             return f"({choices})"
         types = one.types
         if types is None or "string" in types or depth >= _DEEPEST:
-            return self._grammar.until(close)
+            return self._grammar.until(close, matching=one.patterns)
         if types == frozenset({"object"}) and not _has_properties(one):
             held = f"{self._literal(f' {self._mark}<')} {self._grammar.until(close)}"
             return f"({held} | {self._literal(f' {close}')})"
@@ -52,11 +51,10 @@ class NestedGrammar:
         if kind == "null":
             return '""'
         if kind == "array":
-            return f"({self._element(items_of(one, ITEM), depth + 1)})*"
+            return f"({self._element(items_of(one, ITEM), depth + 1)}){one.n_items}"
         if kind == "object":
             return self.fields(properties_of(one.schema, one.path), depth=depth + 1)
-        only = one.types == frozenset({kind})
-        return one.as_json() if only else json_schema_rule({"type": kind})
+        return one.as_json(kind)
 
     def _literal(self, text: str) -> str:
         return self._grammar.literal(text, flexible_space=True)

@@ -8,9 +8,11 @@ from typing import Any
 
 from llamactypes.chat.output.calls.value_types import TEXT_ONLY, Types, types_of
 from llamactypes.constraints.json_schema import json_schema_rule
+from llamactypes.constraints.patterns import translated_pattern
 from llamactypes.constraints.schemas.document import Document
+from llamactypes.errors import ConstraintError
 
-__all__ = ("Property", "items_of", "properties_of", "with_object")
+__all__ = ("Property", "check_required", "items_of", "properties_of", "with_object")
 
 _DEFINITIONS = ("$defs", "definitions", "$schema", "$id")
 _COMBINED = ("$ref", "anyOf", "oneOf", "allOf")
@@ -29,22 +31,42 @@ class Property:
     path: str
     choices: Sequence[str] | None = field(default=None)
     """The only texts it may be, when it can be nothing but one of a few texts."""
+    patterns: Sequence[str] = ()
+    """Regular expressions that its text must match, when it is a text."""
 
-    def as_json(self) -> str:
-        """Return the expression of its value as JSON."""
-        return json_schema_rule(self.schema, path=self.path)
+    def as_json(self, kind: str = "") -> str:
+        """Return the expression of its value as JSON; `kind`: only of this type."""
+        schema = self.schema
+        if kind and isinstance(schema, Mapping):
+            schema = {**schema, "type": kind}
+        return json_schema_rule(schema, path=self.path)
+
+    @property
+    def n_items(self) -> str:
+        """How many items an array may have, as a regular expression counts."""
+        schema = self.schema if isinstance(self.schema, Mapping) else {}
+        most = schema.get("maxItems")
+        least = int(schema.get("minItems", 0))
+        return f"{{{least},{'' if most is None else int(most)}}}"
 
 
-def with_object(parameters: Any) -> dict[str, Any]:
-    """Return a tool's parameters as the schema of an object.
+def with_object(parameters: Any, path: str = "") -> dict[str, Any]:
+    """Return a tool's parameters, at `path`, as the schema of an object.
 
     Like OpenAI's strict mode, no other arguments than those named, when the schema does
     not say otherwise; with none named, there are none.
+
+    Raises:
+        ConstraintError: It is the schema of something else.
     """
     schema = dict(parameters) if isinstance(parameters, Mapping) else {}
+    kinds = types_of(schema, schema)
+    if kinds is not None and "object" not in kinds:
+        message = f"arguments are an object, and not what {path} says"
+        raise ConstraintError(message, path)
+    schema["type"] = "object"
     if any(keyword in schema for keyword in _COMBINED):
         return schema
-    schema.setdefault("type", "object")
     schema.setdefault("properties", {})
     if "patternProperties" not in schema:
         schema.setdefault("additionalProperties", False)
@@ -60,6 +82,7 @@ def properties_of(schema: Mapping[str, Any], path: str) -> list[Property]:
     required = shape.get("required")
     named = required if isinstance(required, list) else []
     shared = {key: schema[key] for key in _DEFINITIONS if key in schema}
+    document = Document(schema, path)
     return [
         Property(
             name,
@@ -68,9 +91,25 @@ def properties_of(schema: Mapping[str, Any], path: str) -> list[Property]:
             name in named,
             f"{path}.properties.{name}",
             _choices(part, schema),
+            _patterns(_resolved(part, document, path)),
         )
         for name, part in properties.items()
     ]
+
+
+def check_required(
+    schema: Mapping[str, Any], properties: Sequence[Property], path: str
+) -> None:
+    """Check that every argument that must be there is one that is named.
+
+    Raises:
+        ConstraintError: There is another.
+    """
+    named = {each.name for each in properties}
+    for name in _shape(schema, path).get("required") or ():
+        if name not in named:
+            message = f"{path} requires {str(name)[:64]!r} and says nothing about it"
+            raise ConstraintError(message, f"{path}.required")
 
 
 def items_of(array: Property, name: str) -> Property:
@@ -84,13 +123,24 @@ def items_of(array: Property, name: str) -> Property:
 
 def _shape(schema: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """Return the object's own schema behind references."""
-    document = Document(schema, path)
-    found: object = schema
+    return _resolved(schema, Document(schema, path), path)
+
+
+def _resolved(schema: object, document: Document, path: str) -> Mapping[str, Any]:
+    found = schema
     for _ in range(_DEEPEST):
         if not isinstance(found, Mapping) or "$ref" not in found:
             break
         found = document.resolve(found["$ref"], path).schema
     return found if isinstance(found, Mapping) else {}
+
+
+def _patterns(part: Mapping[str, Any]) -> list[str]:
+    found = [f"({translated_pattern(part['pattern'])})"] if "pattern" in part else []
+    least, most = part.get("minLength", 0), part.get("maxLength")
+    if least or most is not None:
+        found.append(f"(?s:.){{{int(least)},{'' if most is None else int(most)}}}")
+    return found
 
 
 def _choices(part: object, root: object) -> list[str] | None:

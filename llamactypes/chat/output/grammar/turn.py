@@ -200,7 +200,7 @@ class TurnGrammar:
         like one of them, the lexer would not come back to the shorter.
         """
         written: list[str] = []
-        text = " "
+        text = "" if begun else " "
         for index, part in enumerate(self._syntax.call):
             taken = begun if index == 0 else ""
             if part is Slot.NAME:
@@ -248,7 +248,8 @@ class TurnGrammar:
         """Return the expression of what is left of `text`, or of what stands for it."""
         spellings = [text, *self._aliases(text)]
         left = [each[len(begun) :] for each in spellings if each.startswith(begun)]
-        written = [self._spaced(each) for each in left]
+        write = self._literal if begun else self._spaced
+        written = [write(each) for each in left]
         return written[0] if len(written) == 1 else f"({' | '.join(written)})"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from llamactypes.chat.output.grammar.properties import Property, items_of, properties_of
-from llamactypes.constraints.json_schema import json_schema_rule
 from llamactypes.constraints.lark import LarkGrammar, regex
 
 __all__ = ("UnquotedGrammar",)
@@ -38,7 +37,7 @@ class UnquotedGrammar:
 
     def _value(self, value: Property, depth: int) -> str:
         if value.choices is not None:
-            return f"({' | '.join(self._text(each) for each in value.choices)})"
+            return f"({' | '.join(self._fixed(each) for each in value.choices)})"
         if value.types is None or depth >= _DEEPEST:
             return self._anything()
         kinds = sorted(value.types)
@@ -46,7 +45,7 @@ class UnquotedGrammar:
 
     def _typed(self, kind: str, value: Property, depth: int) -> str:
         if kind == "string":
-            return self._text(None)
+            return self._text(value.patterns)
         schema = value.schema if isinstance(value.schema, Mapping) else {}
         if kind == "object" and schema.get("properties"):
             inner = self.fields(properties_of(schema, value.path), depth=depth + 1)
@@ -55,17 +54,19 @@ class UnquotedGrammar:
             return self._array(value, depth)
         if kind == "object":
             return _object_of(self._anything())
-        return value.as_json() if value.types == frozenset({kind}) else _plain(kind)
+        return value.as_json(kind)
 
     def _array(self, value: Property, depth: int) -> str:
         items = items_of(value, "items")
         item = self._grammar.rule(self._value(items, depth + 1))
         return f'"[" ({item} ("," {item})*)? "]"'
 
-    def _text(self, text: str | None) -> str:
+    def _text(self, patterns: Sequence[str] = ()) -> str:
         mark = self._grammar.literal(self._quote)
-        if text is None:
-            return f"{mark} {self._grammar.until(self._quote)}"
+        return f"{mark} {self._grammar.until(self._quote, matching=patterns)}"
+
+    def _fixed(self, text: str) -> str:
+        mark = self._grammar.literal(self._quote)
         return f"{mark} {self._grammar.literal(text)} {mark}"
 
     def _anything(self) -> str:
@@ -77,7 +78,7 @@ class UnquotedGrammar:
         return self._any
 
     def _scalars(self) -> list[str]:
-        return [self._text(None), regex(_NUMBER), '"true"', '"false"', '"null"']
+        return [self._text(), regex(_NUMBER), '"true"', '"false"', '"null"']
 
     def _around(self, inner: str) -> list[str]:
         array = f'"[" ({inner} ("," {inner})*)? "]"'
@@ -88,7 +89,3 @@ def _object_of(value: str) -> str:
     """Return the expression of an object whose values are all as `value` says."""
     field = f'{regex(_KEY)} ":" {value}'
     return f'"{{" ({field} ("," {field})*)? "}}"'
-
-
-def _plain(kind: str) -> str:
-    return json_schema_rule({"type": kind})
