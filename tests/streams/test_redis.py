@@ -269,3 +269,14 @@ def test_without_any_redis_each_server_has_its_own_streams(
     sessions.stop(None, "c")
     assert sessions.find(None, "c") is None
     sessions.close(5)
+
+
+def test_expired_streams_leave_nothing_in_redis(own_redis: RedisServer) -> None:
+    sessions = make(own_redis, keep_s=0.5, sweep_s=0.1)
+    for number in range(20):
+        tell(sessions, "Once", id=f"c{number}").end()
+    client = sessions.store._client  # type: ignore[attr-defined]
+    assert client.zcard("llamactypes:owner:") > 0
+    eventually(lambda: client.zcard("llamactypes:owner:") == 0, 10)
+    eventually(lambda: not client.keys("llamactypes:stream:*"), 10)
+    assert sessions.close(5)

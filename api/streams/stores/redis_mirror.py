@@ -109,6 +109,8 @@ class Mirror:
         self._trouble = trouble
         self._on_stop = on_stop
         self._mirrored: dict[StreamLog, Mirrored] = {}
+        self._gone: list[Mirrored] = []
+        """Forgotten, but for the list of their owner's ids."""
         self._lock = threading.Lock()
         self._news = threading.Event()
         self._is_closed = False
@@ -144,8 +146,6 @@ class Mirror:
             found = self._mirrored.get(log)
             if found is not None:
                 found.is_leaving = found.is_stopped = True
-                if found.is_over:
-                    del self._mirrored[log]
 
     def close(self, timeout_s: float) -> None:
         """Tell what is left, for at most so long."""
@@ -162,21 +162,23 @@ class Mirror:
             self._news.wait(_STEP_S)
             self._news.clear()
             work = self._work()
+            if work is None:
+                return
             is_told = self._step(work)
             if self._is_closed and (is_told or not self._is_answered):
-                work = []
-            if not work:
                 return
             time.sleep(_BATCH_S)
 
-    def _work(self) -> list[Mirrored]:
-        """Return what to look after; nothing: the thread ends."""
+    def _work(self) -> list[Mirrored] | None:
+        """Return what to look after; None: there is nothing, and the thread ends."""
         with self._lock:
             for log, each in tuple(self._mirrored.items()):
                 if each.is_leaving and each.is_over:
                     del self._mirrored[log]
-            if not self._mirrored:
+                    self._gone.append(each)
+            if not self._mirrored and not self._gone:
                 self._thread = None
+                return None
             return list(self._mirrored.values())
 
     def _step(self, work: list[Mirrored]) -> bool:
@@ -186,6 +188,7 @@ class Mirror:
             for each in work:
                 if not each.is_over:
                     self._tell(each)
+            self._unlist()
         except self._errors as error:
             self._is_answered = False
             self._trouble.note(error)
@@ -195,6 +198,17 @@ class Mirror:
             self._is_answered = True
             self._trouble.over()
         return all(each.is_over for each in work)
+
+    def _unlist(self) -> None:
+        """Take ids off the lists of their owners, unless another log has them."""
+        with self._lock:
+            gone, self._gone = self._gone, []
+        for each in gone:
+            stream, owner = stream_names(each.facts.key)
+            token = self._client.get(stream)
+            if token is None or token.decode() == each.token:
+                self._client.delete(stream)
+                self._client.zrem(owner, each.facts.key.conversation_id)
 
     def _hear(self, work: Iterable[Mirrored]) -> None:
         now = time.monotonic()
