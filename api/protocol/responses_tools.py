@@ -11,6 +11,12 @@ __all__ = ("read_tools",)
 
 Tool = dict[str, Any]
 
+_PARTS: dict[str, tuple[type, str]] = {
+    "description": (str, "a string"),
+    "parameters": (dict, "an object"),
+    "strict": (bool, "a boolean"),
+}
+
 
 def read_tools(body: Body, *, skip: bool) -> tuple[list[Tool] | None, list[Tool]]:
     """Return the functions as chat writes them, and as the response repeats them.
@@ -51,6 +57,13 @@ def _is_function(tool: Any, where: str, skip: bool) -> bool:
         )
     if not isinstance(tool.get("name"), str) or not tool["name"]:
         raise InvalidRequest(f"{where}.name must be a string", f"{where}.name")
+    for part, (expected, word) in _PARTS.items():
+        value = tool.get(part)
+        if value is not None and not isinstance(value, expected):
+            raise InvalidRequest(
+                f"{where}.{part} must be {word}, but is {json_type(value)}",
+                f"{where}.{part}",
+            )
     return True
 
 

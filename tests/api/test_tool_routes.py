@@ -199,6 +199,14 @@ def test_messages_refuse_and_name_the_place(fields, said):
     assert said in refused(ToolModel(["Hi."]), MESSAGES, body)["message"]
 
 
+@pytest.mark.parametrize(
+    ("part", "value"), [("description", 1), ("parameters", []), ("strict", "yes")]
+)
+def test_responses_name_a_malformed_part_of_a_tool(part, value):
+    body = {"input": "Hi", "tools": [{**FLAT[0], part: value}]}
+    assert refused(ToolModel(["Hi."]), RESPONSES, body)["param"] == f"tools[0].{part}"
+
+
 BAD = {"type": "object", "properties": {"a": {"type": "strange"}}}
 
 
