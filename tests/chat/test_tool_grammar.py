@@ -387,6 +387,17 @@ def test_arguments_that_nobody_describes_cannot_be_required():
         followed(learned("tags"), [tool("f", schema)])
 
 
+def test_what_is_said_of_all_arguments_is_kept_or_refused_when_strict():
+    some = {"properties": {"a": {"type": "string"}}, "anyOf": [{"required": ["a"]}]}
+    strict = tool("f", some)
+    strict["function"]["strict"] = True
+    assert followed(learned("objects"), [strict]).accepts(call("f", '{"a": "x"}'))
+    assert not followed(learned("objects"), [strict]).accepts(call("f", "{}"))
+    with pytest.raises(ConstraintError, match="strict"):
+        followed(learned("tags"), [strict])
+    assert followed(learned("tags"), [tool("f", some)]).accepts("<call=f>\n</call>")
+
+
 def test_arguments_in_strings_cannot_be_constrained():
     with pytest.raises(ConstraintUnavailable):
         followed(learned("strings"))

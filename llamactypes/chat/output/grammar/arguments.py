@@ -16,6 +16,7 @@ from llamactypes.chat.output.grammar.nested import NestedGrammar
 from llamactypes.chat.output.grammar.properties import (
     Property,
     check_required,
+    check_shape,
     properties_of,
     with_object,
 )
@@ -30,7 +31,10 @@ __all__ = ("ArgumentGrammar",)
 _PYTHON_STRINGS = (r'"([^"\\]|\\(?s:.))*"', r"'([^'\\]|\\(?s:.))*'")
 _KEY = r"[A-Za-z0-9_.\-]{1,64}"
 _NAME = re.compile(r"[^\x00-\x1f\x7f<>\"'\[\]{}:,|/\\]{1,200}")
-_NAMES = {ArgumentForm.PYTHON: re.compile(r"[A-Za-z0-9_]{1,200}")}
+_NAMES = {
+    ArgumentForm.PYTHON: re.compile(r"[A-Za-z0-9_]{1,200}"),
+    ArgumentForm.NESTED: re.compile(r"[^\s<>/]{1,200}"),
+}
 """Names of arguments that are no JSON strings: without what may follow them."""
 _WORDS = {"boolean": ("True", "False"), "null": ("None",)}
 """Python's spelling of what JSON spells otherwise."""
@@ -58,6 +62,8 @@ class ArgumentGrammar:
             schema = with_object(function.get("parameters"), path)
             # In every form, so that one schema is refused for all models or for none.
             as_json = json_schema_rule(schema, path=path)
+            if self._syntax.arguments is not ArgumentForm.JSON:
+                check_shape(schema, path, is_strict=bool(function.get("strict")))
             return self._grammar.rule(self._written(schema, as_json, path))
         except ConstraintUnavailable:
             raise
@@ -140,15 +146,19 @@ class ArgumentGrammar:
         text = (bare, self._text_value(argument, tagged))
         if not tagged.after_key_by_type:
             return [text if is_text else (before, json_value)]
-        others = {
-            self._literal(after_key): json_value
-            for kind, after_key in tagged.after_key_by_type
-            if types is None or kind in types
-        }
-        return [*([text] if is_text else []), *others.items()]
+        others: dict[str, list[str]] = {}
+        for kind, after_key in tagged.after_key_by_type:
+            if types is None or kind in types:
+                value = self._json_value(argument, tagged, kind)
+                others.setdefault(self._literal(after_key), []).append(value)
+        typed = [(lead, f"({' | '.join(each)})") for lead, each in others.items()]
+        return [*([text] if is_text else []), *typed]
 
-    def _json_value(self, argument: Property, tagged: TaggedArguments) -> str:
-        values = f"({argument.as_json()} {self._python_words(argument.types)})"
+    def _json_value(
+        self, argument: Property, tagged: TaggedArguments, kind: str = ""
+    ) -> str:
+        types = frozenset({kind}) if kind else argument.types
+        values = f"({argument.as_json(kind)} {self._python_words(types)})"
         end = self._literal(f" {tagged.after_value.strip()}")
         return f"{self._space} {values} {end}"
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from llamactypes.chat.output.calls.nested_arguments import ITEM
-from llamactypes.chat.output.grammar.properties import Property, items_of, properties_of
+from llamactypes.chat.output.grammar.properties import (
+    Property,
+    check_value,
+    items_of,
+    properties_of,
+)
 from llamactypes.constraints.lark import LarkGrammar
 
 __all__ = ("NestedGrammar",)
@@ -50,6 +55,8 @@ class NestedGrammar:
     def _typed(self, kind: str, one: Property, depth: int) -> str:
         if kind == "null":
             return '""'
+        if kind in ("array", "object"):
+            check_value(one)
         if kind == "array":
             return f"({self._element(items_of(one, ITEM), depth + 1)}){one.n_items}"
         if kind == "object":

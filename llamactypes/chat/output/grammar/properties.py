@@ -12,10 +12,24 @@ from llamactypes.constraints.patterns import translated_pattern
 from llamactypes.constraints.schemas.document import Document
 from llamactypes.errors import ConstraintError
 
-__all__ = ("Property", "check_required", "items_of", "properties_of", "with_object")
+__all__ = (
+    "Property",
+    "check_required",
+    "check_shape",
+    "check_value",
+    "items_of",
+    "properties_of",
+    "with_object",
+)
 
 _DEFINITIONS = ("$defs", "definitions", "$schema", "$id")
 _COMBINED = ("$ref", "anyOf", "oneOf", "allOf")
+_TOGETHER = (
+    *("anyOf", "oneOf", "allOf", "not", "if", "enum", "const"),
+    *("minProperties", "maxProperties", "dependentRequired", "dependencies"),
+    *("patternProperties", "propertyNames", "dependentSchemas"),
+)
+"""Keywords that say something of all arguments together."""
 _DEEPEST = 16
 
 
@@ -110,6 +124,35 @@ def check_required(
         if name not in named:
             message = f"{path} requires {str(name)[:64]!r} and says nothing about it"
             raise ConstraintError(message, f"{path}.required")
+
+
+def check_shape(schema: Mapping[str, Any], path: str, *, is_strict: bool) -> None:
+    """Check that nothing is said of the arguments together, when that is strict.
+
+    Outside of JSON, each argument is constrained by itself.
+
+    Raises:
+        ConstraintError: Something is.
+    """
+    found = next((key for key in _TOGETHER if key in _shape(schema, path)), None)
+    if is_strict and found is not None:
+        message = (
+            f"calls of this model cannot keep {found!r} at {path}, and it is strict"
+        )
+        raise ConstraintError(message, f"{path}.{found}")
+
+
+def check_value(one: Property) -> None:
+    """Check that an array or an object is not one of some values.
+
+    Raises:
+        ConstraintError: It is.
+    """
+    schema = one.schema if isinstance(one.schema, Mapping) else {}
+    found = next((key for key in ("enum", "const") if key in schema), None)
+    if found is not None:
+        message = f"calls of this model cannot keep {found!r} at {one.path}"
+        raise ConstraintError(message, f"{one.path}.{found}")
 
 
 def items_of(array: Property, name: str) -> Property:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from llamactypes.chat.output.grammar.properties import Property, items_of, properties_of
+from llamactypes.chat.output.grammar.properties import (
+    Property,
+    check_value,
+    items_of,
+    properties_of,
+)
 from llamactypes.constraints.lark import LarkGrammar, regex
 
 __all__ = ("UnquotedGrammar",)
@@ -46,6 +51,8 @@ class UnquotedGrammar:
     def _typed(self, kind: str, value: Property, depth: int) -> str:
         if kind == "string":
             return self._text(value.patterns)
+        if kind in ("array", "object"):
+            check_value(value)
         schema = value.schema if isinstance(value.schema, Mapping) else {}
         if kind == "object" and schema.get("properties"):
             inner = self.fields(properties_of(schema, value.path), depth=depth + 1)
