@@ -67,9 +67,8 @@ _CONVERSATION: dict[str, Schema] = {
     "parallel_tool_calls": BOOLEAN,
     **_READING,
     "add_generation_prompt": BOOLEAN,
-    "continue_final_message": either(BOOLEAN, one_of("content")),
+    "continue_final_message": either(BOOLEAN, one_of("content", "reasoning_content")),
     "chat_template_kwargs": OBJECT,
-    "documents": array(OBJECT),
     "reasoning_effort": STRING,
     "documents": array(OBJECT),
     "chat_template": STRING,
@@ -182,7 +181,9 @@ _RESPONSES = RequestSchema(
         "n_cmpl": _ONE,
         "chat_template_kwargs": OBJECT,
         "add_generation_prompt": BOOLEAN,
-        "continue_final_message": either(BOOLEAN, one_of("content")),
+        "continue_final_message": either(
+            BOOLEAN, one_of("content", "reasoning_content")
+        ),
         "reasoning_effort": STRING,
         "user": STRING,
         "safety_identifier": STRING,
