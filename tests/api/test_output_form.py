@@ -10,6 +10,7 @@ from tests.api.conftest import Api
 from tests.api.test_answers import TOOLS
 from tests.api.test_settings import settings
 from tests.support.fake_engine import FakeEngine, FakeVocab
+from tests.support.random_schemas import RandomSchemas
 from tests.support.tool_model import ToolModel, written_call
 
 NATIVE, TEXT, CHAT = "/completion", "/v1/completions", "/v1/chat/completions"
@@ -346,3 +347,15 @@ def test_one_tool_that_cannot_be_honoured_is_named():
     assert reply.status_code == 400
     assert error["param"] == "tools[4].function.parameters.properties.a.pattern"
     assert "'bad'" in error["message"]
+
+
+def test_random_schemas_are_accepted_or_refused_by_their_path():
+    api = Api(FakeEngine())
+    statuses = []
+    for seed in range(60):
+        schema = RandomSchemas(seed).schema()
+        reply = api.post(TEXT, {"prompt": "a", "json_schema": schema})
+        statuses.append(reply.status_code)
+        if reply.status_code == 400:
+            assert reply.json["error"]["param"].startswith("json_schema")
+    assert set(statuses) == {200, 400}
