@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from llamactypes.constraints.constraint import Constraint
 from llamactypes.engine import FinishReason, GenerationRequest
 from llamactypes.sampling_params import SamplingParams
 from tests.engine.test_engine_models import GREEDY, ask, run, running
@@ -76,3 +77,18 @@ def test_what_had_come_to_its_end_ends_at_once(stories_model_path: Any) -> None:
         rest, result = run(engine, replace(request, generated=tuple(whole.tokens)))
         assert (rest.text, result.finish) == ("", FinishReason.LENGTH)
         assert result.n_decoded == 5
+
+
+def test_a_grammar_goes_on_where_it_was(stories_model_path: Any) -> None:
+    pytest.importorskip("llguidance")
+    with running(stories_model_path, n_ctx=512, n_parallel=1) as engine:
+        grammar = Constraint("start: /[a-z]{3}(, [a-z]{3}){8}\\./", "grammar")
+        compiled = engine.compile_constraint(grammar)
+        request = replace(ask(engine, PROMPT, max_tokens=60), constraint=compiled)
+        whole, end = run(engine, request)
+        tokens = tuple(whole.tokens)
+        assert whole.text.endswith(".")
+        for n in range(1, len(tokens)):
+            rest, result = run(engine, replace(request, generated=tokens[:n]))
+            assert (*tokens[:n], *rest.tokens) == tokens
+            assert result.finish is end.finish
