@@ -1,116 +1,155 @@
-"""Whatever a grammar of tool calls lets a model write is read as calls of the tools."""
+"""Random walks through grammars of random tools: what they write is valid calls.
+
+``LLAMACTYPES_TOOL_WALKS=5000`` runs that many; ``LLAMACTYPES_TOOL_WALKS_SEED`` others.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import random
+from functools import cache
 
-import jsonschema
 import pytest
 
-from llamactypes.chat.output.format import Slot
+from llamactypes.chat import ChatTemplate
+from llamactypes.chat.learning import learn_format
+from llamactypes.chat.output.format import ArgumentForm
+from llamactypes.chat.output.grammar.properties import with_object
+from llamactypes.chat.output.parser import ChatParser
+from llamactypes.chat.output.pieces import Arguments, CallBegin, Content
 from llamactypes.chat.output.tool_choice import ToolChoice
 from llamactypes.chat.output.tool_grammar import tool_grammar
-from tests.chat.corpus.calls import SCHEMAS
+from llamactypes.constraints.compiler import Compiler
+from llamactypes.constraints.constraint import Constraint
+from llamactypes.errors import ConstraintError
 from tests.chat.corpus.corpus import families
-from tests.chat.reading import read
-from tests.support.byte_grammar import EOS, ByteVocabulary, Followed, control_in
+from tests.chat.small_templates import TEMPLATES
+from tests.support.byte_grammar import EOS, ByteVocabulary, control_in
+from tests.support.grammar_walks import is_valid
+from tests.support.random_schemas import RandomSchemas
 
 pytest.importorskip("llguidance")
+pytest.importorskip("jsonschema")
 
-N_WALKS = int(os.environ.get("GRAMMAR_WALKS", "1"))
-"""For each family and mode."""
-LONGEST = 1500
-
-TOOLS = [
-    {"type": "function", "function": {"name": name, "parameters": schema}}
-    for name, schema in SCHEMAS.items()
-]
-FAMILIES = {name: each for name, each in families() if each.format.tools is not None}
+N = int(os.environ.get("LLAMACTYPES_TOOL_WALKS", "80"))
+SEED = int(os.environ.get("LLAMACTYPES_TOOL_WALKS_SEED", "0"))
+KEYS = ("a", "b", "name", "xy", "é")
+NAMES = ("get", "get_all", "d.e-f")
+CLOSING = '"}]<),:>'
+LONGEST = 500
 
 
-class Walk:
-    """One random output that a grammar allows."""
+def _formats():
+    every = {name: corpus.format for name, corpus in families()}
+    every |= {name: learn_format(ChatTemplate(t)) for name, t in TEMPLATES.items()}
+    forms = {n: f for n, f in every.items() if f.tools is not None}
+    unconstrained = ArgumentForm.JSON_STRING
+    return [f for f in forms.values() if f.tools.arguments is not unconstrained]
 
-    def __init__(self, form, followed, seed):
-        self._dice = random.Random(seed)
-        self._vocabulary = followed.vocabulary
-        self._matcher = followed.grammar.matcher()
-        self._wanted = []
-        self._texts = [*form.markers, *endings(form), "Paris é", '"', "3", '{"a": [1]}']
-        self.written = []
-        self.is_over = False
 
-    def run(self):
-        while not self.is_over and len(self.written) < LONGEST:
-            self._step()
-        pieces = (self._vocabulary.piece(token) for token in self.written)
-        return b"".join(pieces).decode(errors="replace")
+FORMATS = _formats()
 
-    def _step(self):
-        allowed = self._allowed()
-        assert allowed, "a dead end"
-        if EOS in allowed and (len(allowed) == 1 or self._dice.random() < 0.3):
-            self.is_over = True
-            return
-        token = self._choose(allowed)
-        self._matcher.consume(token)
-        self.written.append(token)
 
-    def _choose(self, allowed):
-        """Go on with a text that ends something, or begin with one, or anything."""
-        if not self._wanted and self._dice.random() < 0.5:
-            self._wanted = self._vocabulary.tokens(self._dice.choice(self._texts))
-        if self._wanted and self._wanted[0] in allowed:
-            return self._wanted.pop(0)
-        self._wanted = []
-        plain = [token for token in allowed if token == 10 or 32 <= token < 127]
-        control = [token for token in allowed if token > EOS]
-        return self._dice.choice(control or plain or sorted(allowed))
+@cache
+def _compiler(control):
+    vocabulary = ByteVocabulary(control)
+    return vocabulary, Compiler(lambda: vocabulary)
 
-    def _allowed(self):
-        bits = int.from_bytes(self._matcher.mask(), "little")
-        return {
-            token for token in range(self._vocabulary.n_tokens) if bits >> token & 1
+
+def _tools(draw):
+    tools = []
+    for name in draw.sample(NAMES, draw.choice([1, 2])):
+        keys = draw.sample(KEYS, draw.choice([0, 1, 2, 3]))
+        properties = {
+            key: RandomSchemas(draw.randrange(1 << 30)).schema() for key in keys
         }
+        definitions = {}
+        for each in properties.values():
+            for word in ("$defs", "definitions"):
+                definitions.setdefault(word, {}).update(each.pop(word, {}))
+        schema = {"type": "object", "properties": properties, **definitions}
+        schema["required"] = [key for key in keys if draw.random() < 0.5]
+        function = {"name": name, "parameters": schema}
+        tools.append({"type": "function", "function": function})
+    return tools
 
 
-def endings(form):
-    """Return what ends values and calls, which chance alone would hardly write."""
-    tagged = form.tools.tagged
-    return [] if tagged is None else [tagged.after_value] * 4
+def _walk(matcher, vocabulary, draw):
+    """Return a text that matches; None: it did not come to its end, or is no text."""
+    text = b""
+    for step in range(LONGEST):
+        mask = int.from_bytes(matcher.mask(), "little")
+        allowed = [token for token in range(vocabulary.n_tokens) if mask >> token & 1]
+        others = [token for token in allowed if token != EOS]
+        if EOS in allowed and (not others or draw.random() < 0.3 or step > 200):
+            return text.decode(errors="ignore")
+        assert others or matcher.is_finished, f"a dead end behind {text!r}"
+        if not others:
+            return text.decode(errors="ignore")
+        token = _drawn(others, step, draw)
+        matcher.consume(token)
+        text += vocabulary.piece(token)
+    return None
 
 
-def walks(form, mode):
-    vocabulary = ByteVocabulary(control_in(form.markers))
-    grammar = tool_grammar(
-        form,
-        TOOLS,
-        ToolChoice(mode),
-        is_parallel=True,
-        in_reasoning=False,
-        control_tokens=vocabulary.control_tokens,
-    )
-    followed = Followed(grammar, vocabulary)
-    for seed in range(N_WALKS):
-        walk = Walk(form, followed, seed)
-        yield walk, walk.run()
+def _drawn(others, step, draw):
+    control = [token for token in others if token > EOS]
+    closing = [token for token in others if chr(token) in CLOSING]
+    if control and draw.random() < 0.6:
+        return draw.choice(control)
+    if step > 60 and closing and draw.random() < 0.6:
+        return draw.choice(closing)
+    # No text is cut within a letter.
+    return draw.choice([token for token in others if 32 <= token < 127] or others)
 
 
-@pytest.mark.parametrize("mode", ["auto", "required"])
-@pytest.mark.parametrize("name", FAMILIES)
-def test_what_a_grammar_allows_is_read_as_calls_that_fit_the_schemas(name, mode):
-    form = FAMILIES[name].format
-    for walk, text in walks(form, mode):
-        got = read(
-            form, list(text), with_tools=True, streams_arguments=True, schemas=SCHEMAS
+def _read(form, text, schemas):
+    parser = ChatParser(form, with_tools=True, streams_arguments=True, schemas=schemas)
+    pieces = [*parser.feed(text), *parser.finish()]
+    calls = [[piece.name, ""] for piece in pieces if isinstance(piece, CallBegin)]
+    for piece in pieces:
+        if isinstance(piece, Arguments):
+            calls[piece.call][1] += piece.text
+    content = "".join(piece.text for piece in pieces if isinstance(piece, Content))
+    return calls, content.strip()
+
+
+def _check(seed):
+    """Return how many calls were made; None: the tools were refused."""
+    draw = random.Random(seed)
+    form, tools = draw.choice(FORMATS), _tools(draw)
+    control = tuple(control_in(form.markers)) if draw.random() < 0.5 else ()
+    vocabulary, compiler = _compiler(control)
+    mode = draw.choice(["auto", "required"])
+    try:
+        grammar = tool_grammar(
+            form,
+            tools,
+            ToolChoice(mode),
+            is_parallel=draw.random() < 0.5,
+            in_reasoning=False,
+            control_tokens=vocabulary.control_tokens,
         )
-        calls = got.calls if walk.is_over else got.calls[:-1]
-        for _, tool, arguments in calls:
-            jsonschema.validate(json.loads(arguments), SCHEMAS[tool])
-        if walk.is_over and mode == "required":
-            assert calls, text
-            assert got.content == "", text
-        if Slot.ID in form.tools.call:
-            assert all(call_id for call_id, _, _ in calls)
+        matcher = compiler.compile(Constraint(grammar)).matcher()
+    except ConstraintError:
+        return None
+    text = _walk(matcher, vocabulary, draw)
+    if text is None:
+        return 0
+    schemas = {t["function"]["name"]: t["function"]["parameters"] for t in tools}
+    calls, content = _read(form, text, schemas)
+    if mode == "required":
+        assert calls, (seed, text)
+        assert content == "", (seed, text)
+    for name, arguments in calls:
+        schema = with_object(schemas[name])
+        assert is_valid(schema, json.loads(arguments)), (seed, text, arguments)
+    return len(calls)
+
+
+def test_what_grammars_allow_is_read_as_valid_calls():
+    made = [_check(SEED * 1_000_000 + number) for number in range(N)]
+    followed = [n_calls for n_calls in made if n_calls is not None]
+    assert len(followed) > N / 5
+    assert sum(followed) > N / 10

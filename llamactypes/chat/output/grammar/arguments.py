@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from llamactypes.chat.output.calls.value_types import TEXT_ONLY, Types
+from llamactypes.chat.output.calls.value_types import TEXT_ONLY
 from llamactypes.chat.output.format import (
     ArgumentForm,
     TaggedArguments,
@@ -15,6 +15,7 @@ from llamactypes.chat.output.format import (
 from llamactypes.chat.output.grammar.nested import NestedGrammar
 from llamactypes.chat.output.grammar.properties import (
     Property,
+    bare,
     check_required,
     check_shape,
     properties_of,
@@ -142,8 +143,8 @@ class ArgumentGrammar:
         if tagged.json_strings:
             return [(before, json_value)]
         is_text = types is None or "string" in types
-        bare = self._literal(tagged.after_key.rstrip())
-        text = (bare, self._text_value(argument, tagged))
+        lead = self._literal(tagged.after_key.rstrip())
+        text = (lead, self._text_value(argument, tagged))
         if not tagged.after_key_by_type:
             return [text if is_text else (before, json_value)]
         others: dict[str, list[str]] = {}
@@ -157,8 +158,8 @@ class ArgumentGrammar:
     def _json_value(
         self, argument: Property, tagged: TaggedArguments, kind: str = ""
     ) -> str:
-        types = frozenset({kind}) if kind else argument.types
-        values = f"({argument.as_json(kind)} {self._python_words(types)})"
+        words = self._python_words(argument, kind)
+        values = f"({argument.as_json(kind)} {words})"
         end = self._literal(f" {tagged.after_value.strip()}")
         return f"{self._space} {values} {end}"
 
@@ -169,10 +170,11 @@ class ArgumentGrammar:
         if argument.choices is None:
             patterns = argument.patterns
             return self._grammar.until(end, matching=patterns, before=lead)
-        choices = " | ".join(self._grammar.literal(each) for each in argument.choices)
-        bare = end.lstrip()
-        tail = self._maybe(end[: len(end) - len(bare)])
-        return f"{self._maybe(lead)} ({choices}) {tail} {self._literal(bare)}"
+        texts = (self._grammar.literal(bare(each)) for each in argument.choices)
+        choices = " | ".join(texts)
+        last = end.lstrip()
+        tail = self._maybe(end[: len(end) - len(last)])
+        return f"{self._maybe(lead)} ({choices}) {tail} {self._literal(last)}"
 
     def _maybe(self, text: str) -> str:
         return f"({self._grammar.literal(text)})?" if text else ""
@@ -210,19 +212,28 @@ class ArgumentGrammar:
     def _python_values(self, argument: Property) -> list[str]:
         types = argument.types
         if argument.choices is not None:
-            quoted = (f"{q}{each}{q}" for each in argument.choices for q in "\"'")
-            return [self._literal(each) for each in quoted]
-        if types == TEXT_ONLY and argument.patterns:
+            return [self._python_choice(each) for each in argument.choices]
+        if argument.patterns or not (types is None or argument.is_any_of_types):
             return [argument.as_json()]
         if types == TEXT_ONLY:
             return [regex(each) for each in _PYTHON_STRINGS]
         values = [argument.as_json()]
         if types is None or "string" in types:
             values.append(regex(_PYTHON_STRINGS[1]))
-        return [*values[:-1], f"{values[-1]} {self._python_words(types)}"]
+        return [*values[:-1], f"{values[-1]} {self._python_words(argument)}"]
 
-    def _python_words(self, types: Types) -> str:
+    def _python_choice(self, value: Any) -> str:
+        if not isinstance(value, str):
+            return self._grammar.literal(bare(value))
+        single = value.replace("\\", "\\\\").replace("'", "\\'")
+        ways = (bare([value])[1:-1], f"'{single}'")
+        return " | ".join(self._grammar.literal(each) for each in ways)
+
+    def _python_words(self, argument: Property, kind: str = "") -> str:
         """Return further choices: Python's words, which some templates write."""
+        if not argument.is_any_of_types:
+            return ""
+        types = frozenset({kind}) if kind else argument.types
         words = [
             f"| {self._literal(word)}"
             for kind, spelled in _WORDS.items()

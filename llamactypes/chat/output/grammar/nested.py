@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from llamactypes.chat.output.calls.nested_arguments import ITEM
 from llamactypes.chat.output.grammar.properties import (
     Property,
+    bare,
     check_value,
     items_of,
     properties_of,
@@ -41,7 +42,9 @@ class NestedGrammar:
         """Return the expression of a value and the tag that ends it."""
         close = f"{self._mark}</{one.name}>"
         if one.choices is not None:
-            choices = " | ".join(self._literal(each + close) for each in one.choices)
+            choices = " | ".join(
+                self._literal(bare(each) + close) for each in one.choices
+            )
             return f"({choices})"
         types = one.types
         if types is None or "string" in types or depth >= _DEEPEST:

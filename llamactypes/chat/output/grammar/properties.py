@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from llamactypes.chat.output.calls.value_types import TEXT_ONLY, Types, types_of
+from llamactypes.chat.output.calls.value_types import Types, types_of
 from llamactypes.constraints.json_schema import json_schema_rule
 from llamactypes.constraints.patterns import translated_pattern
 from llamactypes.constraints.schemas.document import Document
@@ -14,6 +15,7 @@ from llamactypes.errors import ConstraintError
 
 __all__ = (
     "Property",
+    "bare",
     "check_required",
     "check_shape",
     "check_value",
@@ -43,10 +45,12 @@ class Property:
     types: Types
     is_required: bool
     path: str
-    choices: Sequence[str] | None = field(default=None)
-    """The only texts it may be, when it can be nothing but one of a few texts."""
+    choices: Sequence[Any] | None = field(default=None)
+    """The only values it may have, when they are few and a text is among them."""
     patterns: Sequence[str] = ()
     """Regular expressions that its text must match, when it is a text."""
+    is_any_of_types: bool = False
+    """Whether every boolean and null of its `types` is right."""
 
     def as_json(self, kind: str = "") -> str:
         """Return the expression of its value as JSON; `kind`: only of this type."""
@@ -106,6 +110,7 @@ def properties_of(schema: Mapping[str, Any], path: str) -> list[Property]:
             f"{path}.properties.{name}",
             _choices(part, schema),
             _patterns(_resolved(part, document, path)),
+            not any(key in _resolved(part, document, path) for key in _TOGETHER),
         )
         for name, part in properties.items()
     ]
@@ -155,6 +160,11 @@ def check_value(one: Property) -> None:
         raise ConstraintError(message, f"{one.path}.{found}")
 
 
+def bare(value: Any) -> str:
+    """Return a value as it is written where texts have no quotes."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def items_of(array: Property, name: str) -> Property:
     """Return the items of an array as if they were an argument called `name`."""
     schema = array.schema if isinstance(array.schema, Mapping) else {}
@@ -186,10 +196,20 @@ def _patterns(part: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _choices(part: object, root: object) -> list[str] | None:
+def _choices(part: object, root: object) -> list[Any] | None:
     if not isinstance(part, Mapping):
         return None
     values = [part["const"]] if "const" in part else part.get("enum")
-    if not isinstance(values, list) or types_of(part, root) != TEXT_ONLY:
+    types = types_of(part, root)
+    if not isinstance(values, list) or types is None or "string" not in types:
         return None
-    return [value for value in values if isinstance(value, str)]
+    rest = {key: part[key] for key in part if key not in ("const", "enum")}
+    declared = types_of(rest, root)
+    return [each for each in values if _is_of(each, declared)]
+
+
+def _is_of(value: Any, types: Types) -> bool:
+    kinds = types_of({"const": value}, None)
+    if types is None or kinds is None:
+        return True
+    return bool(kinds & types) or ("integer" in kinds and "number" in types)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from llamactypes.chat.output.grammar.properties import (
     Property,
+    bare,
     check_value,
     items_of,
     properties_of,
@@ -72,9 +74,10 @@ class UnquotedGrammar:
         mark = self._grammar.literal(self._quote)
         return f"{mark} {self._grammar.until(self._quote, matching=patterns)}"
 
-    def _fixed(self, text: str) -> str:
+    def _fixed(self, value: Any) -> str:
+        written = self._grammar.literal(bare(value))
         mark = self._grammar.literal(self._quote)
-        return f"{mark} {self._grammar.literal(text)} {mark}"
+        return f"{mark} {written} {mark}" if isinstance(value, str) else written
 
     def _anything(self) -> str:
         """Return the expression of any value, with a few levels within each other."""
