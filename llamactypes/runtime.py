@@ -7,10 +7,13 @@ only to choose the library.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
+import os
 import weakref
 from _thread import allocate_lock
+from collections.abc import Callable
 from ctypes import byref, c_size_t
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,9 +32,11 @@ __all__ = (
     "backend_is_started",
     "build_info",
     "devices",
+    "forget_at_exit",
     "free_backend",
     "release_backend",
     "start_backend",
+    "stop_at_exit",
     "supports_gpu_offload",
     "system_info",
     "use_numa",
@@ -64,6 +69,8 @@ class _State:
         self.numa: str | None = None
         self.n_users = 0
         self.models: weakref.WeakSet[NativeObject[Any]] = weakref.WeakSet()
+        self.stoppers: list[Callable[[], bool]] = []
+        """What ends the threads that use them."""
 
 
 _state = _State()
@@ -108,7 +115,29 @@ def start_backend(library: str | None = None) -> None:
 def _load_backends(loaded: _loader.LoadedLibrary) -> None:
     _backends.load_backends(loaded)
     _state.has_backends = True
+    # What is registered last runs first: threads have to end before anything they use
+    # is freed, by us or by the finalisers of objects that nobody closed.
+    weakref.finalize(_state, _no_finalizer).detach()
     atexit.register(_at_exit)
+
+
+def _no_finalizer() -> None:
+    """Do nothing; the first finaliser of a process registers the end of them all."""
+
+
+def stop_at_exit(stop: Callable[[], bool]) -> None:
+    """Call `stop` when the interpreter ends, before anything of the library is freed.
+
+    It returns whether its thread has ended. Where it has not, the process ends at once:
+    what the thread uses cannot be freed.
+    """
+    _state.stoppers.append(stop)
+
+
+def forget_at_exit(stop: Callable[[], bool]) -> None:
+    """Forget what `stop_at_exit` was told. Idempotent."""
+    with contextlib.suppress(ValueError):
+        _state.stoppers.remove(stop)
 
 
 def use_numa(strategy: str) -> None:
@@ -245,6 +274,11 @@ def _describe(device: C.ggml_backend_dev_t) -> Device:
 
 
 def _at_exit() -> None:
+    ended = [stop() for stop in tuple(_state.stoppers)]
+    if not all(ended):
+        logger.error("a thread is stuck inside the library: ending without it")
+        logging.shutdown()
+        os._exit(1)
     free_backend()
     # Destructors of the library run after Python is gone and may still log.
     _native_log.silence()

@@ -22,6 +22,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from llamactypes import runtime
 from llamactypes.constraints.constraint import CompiledConstraint, Constraint
 from llamactypes.engine.checks import check_inputs, checked
 from llamactypes.engine.compute.loader import LoadedModel, Loader, load_model
@@ -77,6 +78,8 @@ _JOIN_TURN_S = 0.05
 _JOIN_TURNS_S = 1.0
 """Shortest and longest wait for the engine thread between two looks at it."""
 _STUCK_JOIN_S = 0.2
+_EXIT_PATIENCE_S = 5.0
+"""For a thread that lives when the interpreter ends."""
 
 
 class EngineState(enum.Enum):
@@ -150,6 +153,7 @@ class Engine:
             if self.state is not EngineState.CREATED:
                 return
             self.state = EngineState.LOADING
+        runtime.stop_at_exit(self._stop_at_exit)
         self._thread.start()
         self._watchdog.start()
 
@@ -409,6 +413,9 @@ class Engine:
             return False
         logger.info("engine thread joined")
         return True
+
+    def _stop_at_exit(self) -> bool:
+        return self.stop(0.0, _EXIT_PATIENCE_S)
 
     # -- helpers of the above ---------------------------------------------------------
 
@@ -675,6 +682,7 @@ class Engine:
         with self._state_lock:
             if self.state is not EngineState.FAILED:
                 self.state = EngineState.STOPPED
+        runtime.forget_at_exit(self._stop_at_exit)
         logger.info("engine stopped")
 
     def _end_all(self, core: Core | EmbeddingCore) -> None:

@@ -145,3 +145,24 @@ print(json.dumps(told))
     status, told, _ = run(program, tiny_model_path)
     assert told == {"closed": True, "state": "ready", "stopped": True}
     assert status == 0
+
+
+def test_an_engine_that_nobody_stopped_is_stopped_before_anything_is_freed(
+    tiny_model_path: Path,
+) -> None:
+    program = """
+from llamactypes.engine import Engine, EngineConfig, GenerationRequest
+config = EngineConfig(os.environ["LLAMA_ARG_MODEL"], context_shift=True, n_ctx=256)
+engine = Engine(config)
+engine.start()
+engine.wait_ready()
+running = engine.submit(GenerationRequest((1, 2), ignore_eos=True))
+while len(running.tokens) < 9 and running.wait(0.01) is None:
+    pass
+print(json.dumps({"decoding": running.result is None}))
+"""
+    status, told, log = run(program, tiny_model_path)
+    assert told == {"decoding": True}
+    assert status == 0
+    assert_freed(log)
+    assert "engine thread joined" in log
