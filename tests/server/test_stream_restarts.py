@@ -171,7 +171,7 @@ def test_whole_answers_and_queued_ones_go_on_too(
     folder = tmp_path / "streams"
     flags = ("--stream-continue", "-np", "1")
     first = serve(start_server, stories_model_path, folder, *flags)
-    body = {**TEXT, "n_predict": 900, "stream": False}
+    body = {**TEXT, "n_predict": 400, "stream": False}
     for id in ("running", "queued"):
         with pytest.raises(requests.ReadTimeout):
             requests.post(
@@ -180,7 +180,7 @@ def test_whole_answers_and_queued_ones_go_on_too(
     first.kill()
     second = serve(start_server, stories_model_path, folder, *flags)
     answers = [second.get(f"/v1/stream/{id}").json() for id in ("running", "queued")]
-    assert [each["tokens_predicted"] for each in answers] == [900, 900]
+    assert [each["tokens_predicted"] for each in answers] == [400, 400]
     assert answers[0]["content"] == answers[1]["content"]
 
 
@@ -199,9 +199,8 @@ def test_a_generation_that_chance_had_a_part_in_says_so(
     eventually(lambda: second.n_busy_slots() == 0)
 
 
-@pytest.mark.parametrize("n_queued", [0, 1])
 def test_a_server_that_is_stopped_leaves_its_streams_to_the_next(
-    start_server: StartServer, stories_model_path: Any, tmp_path: Path, n_queued: int
+    start_server: StartServer, stories_model_path: Any, tmp_path: Path
 ) -> None:
     folder = tmp_path / "streams"
     flags = ("--stream-continue", "--shutdown-timeout", "0", "-np", "1")
@@ -217,14 +216,13 @@ def test_a_server_that_is_stopped_leaves_its_streams_to_the_next(
     ) as reply:
         body_pieces = reply.iter_content(500)
         got = next(body_pieces)
-        for number in range(n_queued):
-            with pytest.raises(requests.ReadTimeout):
-                requests.post(
-                    first.url + "/completion",
-                    json=body,
-                    headers=named(f"queued {number}"),
-                    timeout=0.1,
-                )
+        with pytest.raises(requests.ReadTimeout):
+            requests.post(
+                first.url + "/completion",
+                json=body,
+                headers=named("queued"),
+                timeout=0.1,
+            )
         first.send(signal.SIGTERM)
         # No end that looks like one: the connection breaks.
         with pytest.raises(requests.exceptions.ChunkedEncodingError):
@@ -238,6 +236,5 @@ def test_a_server_that_is_stopped_leaves_its_streams_to_the_next(
     assert b"error" not in whole
     assert texts(whole) == texts(second.post("/completion", body).content)
     assert_counted(whole)
-    for number in range(n_queued):
-        found = second.get(f"/v1/stream/queued {number}").content
-        assert texts(found) == texts(whole)
+    queued = second.get("/v1/stream/queued").content
+    assert texts(queued) == texts(whole)
