@@ -16,8 +16,11 @@ from llamactypes.errors import ConstraintError
 __all__ = ("SPACE", "LarkGrammar", "escaped", "literal", "regex", "string", "token")
 
 SPACE = r"[ \t\r\n]{0,32}"
-"""Regular expression of white space that may be missing. It is bounded: small models
-are fond of writing nothing but new lines."""
+"""Regular expression of white space that may be missing, where it is read."""
+_SPACE = r"[ \t]?((\r?\n){1,2}[ \t]{0,8})?"
+"""The same where it is written: a blank, or a new line or two with an indent. Small
+models are fond of white space, and one that may write 32 of it at every place comes to
+no call within 200 tokens."""
 
 _ANY = "(?s:.*)"
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~/]")
@@ -108,7 +111,7 @@ class LarkGrammar:
 
     def space(self) -> str:
         """Return the expression of white space that may be missing."""
-        return regex(SPACE)
+        return regex(_SPACE)
 
     def text(
         self,
@@ -229,7 +232,15 @@ def _excluding(patterns: list[str]) -> str:
 
 
 def _flexible(text: str) -> str:
-    return regex(_flexible_pattern(text))
+    # Texts and the runs of white space between them, in turn.
+    parts = enumerate(_RUN_OF_SPACE.split(text))
+    written = (_maybe_space(part) if i % 2 else escaped(part) for i, part in parts)
+    return regex("".join(written))
+
+
+def _maybe_space(run: str) -> str:
+    """Return a regular expression of white space at the place of `run`."""
+    return _SPACE if re.fullmatch(_SPACE, run) else f"({_SPACE}|{escaped(run)})"
 
 
 def _flexible_pattern(text: str) -> str:

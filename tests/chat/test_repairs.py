@@ -144,9 +144,20 @@ def test_tools_without_parameters_get_some():
     )
     tool = {"type": "function", "function": {"name": "f"}}
     assert repaired(source, [USER], [TOOL, tool]).endswith(
-        '{"description": "", "name": "f", '
+        '{"name": "f", "description": "", '
         '"parameters": {"type": "object", "properties": {}}}'
     )
+
+
+def test_tools_without_a_description_get_an_empty_one():
+    source = (
+        "{% for t in tools %}{{ t.function.name + ': ' + t.function.description + '.' "
+        "}}{{ t.function.parameters | tojson }}{% endfor %}"
+    )
+    parameters = {"type": "object", "properties": {"a": {"type": "string"}}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    made = repaired(source, [USER], [tool])
+    assert made == ('f: .{"type": "object", "properties": {"a": {"type": "string"}}}')
 
 
 LEAVES_OUT = (

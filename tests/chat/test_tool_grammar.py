@@ -387,6 +387,29 @@ def test_arguments_that_nobody_describes_cannot_be_required():
         followed(learned("tags"), [tool("f", schema)])
 
 
+def test_arguments_that_are_only_required_may_be_anything():
+    asked = tool("f", {"type": "object", "required": ["a"]})
+    form = followed(learned("objects"), [asked], mode="required")
+    assert form.accepts(call("f", '{"a": [1, "x"]}'))
+    assert not form.accepts(call("f", "{}"))
+    assert not form.accepts(call("f", '{"a": 1, "b": 1}'))
+
+
+def test_arguments_may_be_one_of_some_objects():
+    asked = tool("f", {"enum": [1, "a", None, {"x": [1, 2]}]})
+    form = followed(learned("objects"), [asked], mode="required")
+    assert form.accepts(call("f", '{"x": [1, 2]}'))
+    assert not form.accepts(call("f", '{"x": [2]}'))
+
+
+def test_white_space_around_markers_does_not_go_on():
+    form = followed(learned("objects"), mode="required")
+    for space in ("", " ", "\n", "\n\n    ", "\r\n"):
+        assert form.accepts(space + call().replace(">\n{", ">" + space + "{"))
+    for space in ("   ", "\n\n\n", "\n \n", "\n" + " " * 9):
+        assert not form.accepts(space + call())
+
+
 def test_what_is_said_of_all_arguments_is_kept_or_refused_when_strict():
     some = {"properties": {"a": {"type": "string"}}, "anyOf": [{"required": ["a"]}]}
     strict = tool("f", some)

@@ -117,14 +117,16 @@ def _name_results(talk: Talk) -> Talk:
 
 
 def _complete_tools(talk: Talk) -> Talk:
-    """Give tools without parameters an empty list of them."""
+    """Give tools without a description or parameters empty ones."""
 
     def complete(tool: Message) -> Message:
         function = tool.get("function")
-        if not isinstance(function, dict) or function.get("parameters"):
+        if not isinstance(function, dict):
             return tool
-        parameters = {"description": "", **function, "parameters": _NO_PARAMETERS}
-        return {**tool, "function": parameters}
+        parameters = function.get("parameters") or _NO_PARAMETERS
+        description = function.get("description") or ""
+        whole = {**function, "description": description, "parameters": parameters}
+        return {**tool, "function": whole}
 
     return replace(talk, tools=talk.tools and [complete(each) for each in talk.tools])
 

@@ -72,7 +72,8 @@ def with_object(parameters: Any, path: str = "") -> dict[str, Any]:
     """Return a tool's parameters, at `path`, as the schema of an object.
 
     Like OpenAI's strict mode, no other arguments than those named, when the schema does
-    not say otherwise; with none named, there are none.
+    not say otherwise; with none named, there are none. A name that is only required is
+    one of an argument that may be anything.
 
     Raises:
         ConstraintError: It is the schema of something else.
@@ -83,12 +84,22 @@ def with_object(parameters: Any, path: str = "") -> dict[str, Any]:
         message = f"arguments are an object, and not what {path} says"
         raise ConstraintError(message, path)
     schema["type"] = "object"
-    if any(keyword in schema for keyword in _COMBINED):
+    if any(keyword in schema for keyword in (*_COMBINED, "enum", "const")):
         return schema
     schema.setdefault("properties", {})
-    if "patternProperties" not in schema:
-        schema.setdefault("additionalProperties", False)
+    if "patternProperties" not in schema and "additionalProperties" not in schema:
+        schema["properties"] = _with_required(schema)
+        schema["additionalProperties"] = False
     return schema
+
+
+def _with_required(schema: Mapping[str, Any]) -> Any:
+    """Return the properties, and those that are required without being described."""
+    named, required = schema["properties"], schema.get("required")
+    if not isinstance(named, Mapping) or not isinstance(required, list):
+        return named  # refused where the whole is checked
+    others = [name for name in required if isinstance(name, str) and name not in named]
+    return {**named, **{name: {} for name in others}}
 
 
 def properties_of(schema: Mapping[str, Any], path: str) -> list[Property]:
