@@ -14,7 +14,6 @@ import logging
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from contextlib import AbstractContextManager
@@ -24,6 +23,7 @@ from typing import Any
 
 from llamactypes import runtime
 from llamactypes.constraints.constraint import CompiledConstraint, Constraint
+from llamactypes.engine.adapter_choice import AdapterChoice
 from llamactypes.engine.checks import check_inputs, checked
 from llamactypes.engine.compute.loader import LoadedModel, Loader, load_model
 from llamactypes.engine.config import (
@@ -37,16 +37,12 @@ from llamactypes.engine.constraints import Constraints
 from llamactypes.engine.core import Core
 from llamactypes.engine.embedding.core import EmbeddingCore
 from llamactypes.engine.embedding.job import EmbeddingJob
-from llamactypes.engine.embedding.request import EmbeddingRequest, EmbeddingResult
+from llamactypes.engine.embedding.request import EmbeddingRequest
 from llamactypes.engine.generation import Generation
+from llamactypes.engine.mailbox import Mailbox
 from llamactypes.engine.measures.metrics import Meter
-from llamactypes.engine.planning.adapters import (
-    NO_ADAPTERS,
-    AdapterUse,
-    Scales,
-    adapter_use,
-    scales_of,
-)
+from llamactypes.engine.occupancy import Occupancy
+from llamactypes.engine.planning.adapters import AdapterUse
 from llamactypes.engine.planning.deterministic import without_chance
 from llamactypes.engine.planning.sequence import Sequence
 from llamactypes.engine.request import GenerationRequest
@@ -57,7 +53,6 @@ from llamactypes.errors import (
     EngineError,
     EngineFailed,
     EngineLoading,
-    EngineOverloaded,
     EngineStopped,
     LlamaError,
     ModelLoadCancelled,
@@ -71,8 +66,6 @@ __all__ = ("Engine", "EngineState")
 
 logger = logging.getLogger("llamactypes.engine")
 
-_RETRY_MIN_S = 1.0
-_RETRY_MAX_S = 60.0
 _HOUSEKEEPING_S = 1.0
 _JOIN_TURN_S = 0.05
 _JOIN_TURNS_S = 1.0
@@ -124,15 +117,8 @@ class Engine:
         self._state_lock = threading.Lock()
         self._ready = threading.Event()
         self._wake = threading.Event()
-        self._submitted: deque[tuple[Sequence, Generation, SamplerChain]] = deque()
-        self._cancelled: deque[Generation] = deque()
-        self._jobs: deque[EmbeddingJob] = deque()
-        self._cancelled_jobs: deque[EmbeddingJob] = deque()
-        self._orders: deque[SlotOrder[Any]] = deque()
+        self._mailbox = Mailbox(self._wake.set)
         self._ids = count()
-        self._n_live = 0
-        self._n_refused = 0
-        self._live_lock = threading.Lock()
         self._stop_at: float | None = None
         self._sleep = Sleep(config.sleep_idle_s, self._wake.set)
         self._watchdog = Watchdog(config.watchdog_s, self._on_stuck)
@@ -142,7 +128,12 @@ class Engine:
         self._n_preemptions = 0
         self._constraints = Constraints()
         self._meter = Meter()
-        self._scales: Scales = tuple(scale for _, scale in config.lora)
+        self._occupancy = Occupancy(
+            config.n_slots, config.queue_size, lambda: self._meter.mean_slot_s
+        )
+        self._adapters = AdapterChoice(
+            tuple(scale for _, scale in config.lora), lambda: self.info.adapters
+        )
         self._housekeeping_at = 0.0
 
     # == any thread =================================================================
@@ -269,8 +260,8 @@ class Engine:
             requests = [checked(request, self.info, ends) for request in requests]
             if self.config.deterministic:
                 requests = without_chance(requests)
-            uses = [self._use(request) for request in requests]
-            self._reserve(len(requests))
+            uses = [self._adapters.use(request) for request in requests]
+            self._occupancy.reserve(len(requests))
             samplers: list[SamplerChain] = []
             try:
                 for request in requests:
@@ -279,14 +270,14 @@ class Engine:
             except BaseException:
                 for sampler in samplers:
                     sampler.close()
-                self._release(len(requests))
+                self._occupancy.release(len(requests))
                 raise
             return self._post(requests, samplers, uses)
 
     @property
     def adapters(self) -> list[tuple[AdapterInfo, float]]:
         """The LoRA adapters, with the scales of requests that name none."""
-        return list(zip(self.info.adapters, self._scales, strict=True))
+        return self._adapters.pairs()
 
     def set_adapters(self, scales: Mapping[int, float]) -> None:
         """Choose the scales of requests that name none, submitted from now on.
@@ -300,9 +291,7 @@ class Engine:
         """
         if self.config.embeddings:
             raise NotServed("a server for embeddings keeps the adapters of its start")
-        wanted = scales_of(scales, len(self.info.adapters))
-        adapter_use((), wanted, self._invocations)
-        self._scales = wanted
+        self._adapters.choose(scales)
 
     def order(self, order: SlotOrder[Any]) -> None:
         """Have something done with a slot as soon as it is idle; never blocks.
@@ -320,8 +309,7 @@ class Engine:
                 raise ValueError(
                     f"Invalid slot ID: the slots are 0 to {self.config.n_slots - 1}"
                 )
-            self._orders.append(order)
-        self._wake.set()
+            self._mailbox.order(order)
 
     def embed(self, request: EmbeddingRequest) -> EmbeddingJob:
         """Queue an embedding request.
@@ -336,24 +324,22 @@ class Engine:
         with self._sleep.awake(), self._gate:
             self._check_ready()
             check_inputs(request, self.info, self.config.n_ubatch)
-            self._reserve(1)
+            self._occupancy.reserve(1)
             job = EmbeddingJob(next(self._ids), request, self._on_cancel_job)
-            self._jobs.append(job)
-            self._wake.set()
+            self._mailbox.embed(job)
             return job
 
     @property
     def request_limit(self) -> int:
         """Most requests that may run and wait at one time, and be submitted at once."""
-        return self.config.n_slots + self.config.queue_size
+        return self._occupancy.limit
 
     def retry_after_s(self, n_ahead: int, n_at_once: int) -> float:
         """Estimate when `n_ahead` requests will have ended, `n_at_once` at a time.
 
         From how long recent requests held their slot; within 1 … 60 seconds.
         """
-        estimate = self._meter.mean_slot_s * n_ahead / n_at_once
-        return min(max(estimate, _RETRY_MIN_S), _RETRY_MAX_S)
+        return self._occupancy.retry_after_s(n_ahead, n_at_once)
 
     def slots(self) -> list[SlotState]:
         """Return one snapshot per slot; never waits for inference."""
@@ -366,8 +352,8 @@ class Engine:
         n_running = core.n_running if core else 0
         return self._meter.snapshot(
             requests_processing=n_running,
-            requests_waiting=max(0, self._n_live - n_running),
-            requests_refused=self._n_refused,
+            requests_waiting=max(0, self._occupancy.n_live - n_running),
+            requests_refused=self._occupancy.n_refused,
             preemptions=self._n_preemptions + (core.n_preemptions if core else 0),
             n_slots=self.config.n_slots,
         )
@@ -431,69 +417,33 @@ class Engine:
         if self.state is not EngineState.READY:
             raise self._refusal()
 
-    def _reserve(self, n: int) -> None:
-        limit, n_slots = self.request_limit, self.config.n_slots
-        with self._live_lock:
-            if self._n_live + n > limit:
-                self._n_refused += n
-                n_waiting = self._n_live + n - n_slots
-                raise EngineOverloaded(
-                    f"the server is busy: {self._n_live} requests are running or "
-                    f"waiting, of at most {limit}; try again later",
-                    self.retry_after_s(n_waiting, n_slots),
-                )
-            self._n_live += n
-
-    def _release(self, n: int) -> None:
-        with self._live_lock:
-            self._n_live -= n
-
-    @property
-    def _invocations(self) -> list[tuple[int, ...]]:
-        return [one.invocation_tokens for one in self.info.adapters]
-
-    def _own_use(self) -> AdapterUse:
-        """Return what a prompt is computed with that names and activates none."""
-        return adapter_use((), self._scales, self._invocations)
-
-    def _use(self, request: GenerationRequest) -> AdapterUse:
-        """Return what a request is computed with."""
-        scales = self._scales
-        if request.lora is not None:
-            scales = scales_of(dict(request.lora), len(self._scales))
-        if not any(scales):
-            return NO_ADAPTERS
-        return adapter_use(request.prompt_tokens, scales, self._invocations)
-
     def _post(
         self,
         requests: SequenceOf[GenerationRequest],
         samplers: list[SamplerChain],
         uses: list[AdapterUse],
     ) -> list[Generation]:
-        generations: list[Generation] = []
+        work: list[tuple[Sequence, Generation, SamplerChain]] = []
         for request, sampler, use in zip(requests, samplers, uses, strict=True):
             id = next(self._ids)
             generation = Generation(id, request, self._on_cancel)
-            sequence = Sequence(id, request, sampler.seed, use)
-            self._submitted.append((sequence, generation, sampler))
-            generations.append(generation)
-        self._wake.set()
-        return generations
+            work.append((Sequence(id, request, sampler.seed, use), generation, sampler))
+        self._mailbox.submit(work)
+        return [generation for _, generation, _ in work]
 
     def _on_cancel(self, generation: Generation) -> None:
-        self._cancelled.append(generation)
-        core = self._core
-        if core is not None and generation.id in core.interruptible:
-            self._interrupt()
-        self._wake.set()
+        self._mailbox.cancel(generation)
+        self._interrupt_if_alone(generation.id)
 
     def _on_cancel_job(self, job: EmbeddingJob) -> None:
-        self._cancelled_jobs.append(job)
+        self._mailbox.cancel_job(job)
+        self._interrupt_if_alone(job.id)
+
+    def _interrupt_if_alone(self, id: int) -> None:
+        """End the running decode early when it is for what was cancelled."""
         core = self._core
-        if core is not None and job.id in core.interruptible:
+        if core is not None and id in core.interruptible:
             self._interrupt()
-        self._wake.set()
 
     def _interrupt(self) -> None:
         """End the running decode early; harmless when none runs."""
@@ -539,10 +489,12 @@ class Engine:
 
     def _make_core(self, loaded: LoadedModel) -> Core | EmbeddingCore:
         def on_end() -> None:
-            self._release(1)
+            self._occupancy.release(1)
 
         if loaded.embedder is None:
-            return Core(self.config, loaded, self._meter, on_end, self._own_use)
+            return Core(
+                self.config, loaded, self._meter, on_end, self._adapters.own_use
+            )
         return EmbeddingCore(
             self.config, loaded.info, loaded.embedder, self._meter, on_end
         )
@@ -631,19 +583,7 @@ class Engine:
             self._wake.wait()
 
     def _read_mailbox(self, core: Core | EmbeddingCore) -> None:
-        if isinstance(core, EmbeddingCore):
-            while self._jobs:
-                core.add(self._jobs.popleft())
-            while self._cancelled_jobs:
-                core.cancel(self._cancelled_jobs.popleft())
-        else:
-            while self._submitted:
-                core.add(*self._submitted.popleft())
-            while self._cancelled:
-                core.cancel(self._cancelled.popleft())
-            while self._orders:
-                core.orders.add(self._orders.popleft())
-            core.orders.carry_out()
+        self._mailbox.deliver(core)
         now = time.monotonic()
         if core.has_work and now >= self._housekeeping_at:
             self._housekeeping_at = now + _HOUSEKEEPING_S
@@ -721,7 +661,4 @@ class Engine:
         """Tell everybody who waits, without what only the engine thread may touch."""
         error = self._refusal()
         core.abandon(error)
-        for sequence, generation, _ in tuple(self._submitted):
-            generation.append(None, sequence.lost(error))
-        for job in tuple(self._jobs):
-            job.end(EmbeddingResult(error=error))
+        self._mailbox.abandon(error)
