@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from api.chat.formats import describes_tools, format_of
@@ -110,9 +110,14 @@ class ChatPrompts:
         tool_use = None if override else info.chat_templates.get("tool_use")
         self.tool_use_source = tool_use if not self._is_legacy else None
         self._legacy_name = _legacy_template(override, info.chat_template)
-        self._specials = (
-            SpecialTexts(()) if parse_special_content else _special_texts(engine.vocab)
-        )
+        self._parse_special_content = parse_special_content
+
+    @cached_property
+    def _specials(self) -> SpecialTexts:
+        """Read for the first prompt: what only shows the templates needs no model."""
+        if self._parse_special_content:
+            return SpecialTexts(())
+        return _special_texts(self._engine.vocab)
 
     @property
     def capabilities(self) -> dict[str, bool]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from llamactypes.engine import EngineState
+from llamactypes.errors import ClosedError
+from tests.support.fake_engine import FakeEngine, FakeVocab
 
 READY = ("/health", "/v1/health", "/readyz")
 
@@ -49,8 +51,23 @@ def test_probes_need_no_key(make_api):
 # -- asleep ----------------------------------------------------------------------------
 
 
+class ClosedVocab(FakeVocab):
+    """The vocabulary of a model that was unloaded: only what was read is there."""
+
+    @property
+    def special_tokens(self):
+        raise ClosedError("the model of this vocabulary was closed")
+
+    control_tokens = special_tokens
+
+    def tokenize(self, *args, **options):
+        return self.special_tokens
+
+    piece = tokenize
+
+
 def test_looks_do_not_wake_a_sleeping_server(make_api):
-    api = make_api(metrics=True)
+    api = make_api(engine=FakeEngine(vocab=ClosedVocab()), metrics=True)
     api.engine.state = EngineState.SLEEPING
     looks = ("/", "/props", "/v1/models", "/v1/models/tiny.gguf", "/slots", "/metrics")
     for path in (*looks, "/lora-adapters"):
