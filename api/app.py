@@ -6,12 +6,14 @@ from typing import Any
 
 import falcon
 
-from api.access_log import log_access
 from api.context import ServingContext
 from api.continuing import continue_unfinished
 from api.errors import install_error_handlers
-from api.middleware import install
-from api.observed_app import ObservedApp
+from api.http.middleware import install
+from api.observing.access_log import log_access
+from api.observing.observed_app import ObservedApp
+from api.observing.telemetry import span_observers
+from api.observing.traffic import Traffic
 from api.resources.counting import CountChatTokens, CountCompletionTokens
 from api.resources.embed import NativeEmbeddings, OpenAIEmbeddings, Rerank
 from api.resources.generate import ChatCompletion, NativeCompletion
@@ -38,8 +40,6 @@ from api.resources.vertex import Predict, request_formats
 from api.settings import Settings, SettingsError
 from api.settings.vertex import Vertex
 from api.streams.sessions import StreamSessions
-from api.telemetry import span_observers
-from api.traffic import Traffic
 from llamactypes.engine import Engine
 
 __all__ = ("create_app",)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from api.chat.prompts import ChatPrompts
 from api.chat.running import RunningAnswers
-from api.chat_prompt import ChatPrompts
 from api.errors import NotAuthorized
-from api.key_limit import KeyLimit
+from api.http.key_limit import KeyLimit
+from api.observing.traffic import Traffic
 from api.prompt_vocab import BoundedVocab
-from api.protocol.conversation import ChatDefaults
+from api.protocol.chat.conversation import ChatDefaults
 from api.protocol.options import OptionDefaults
 from api.protocol.thinking import ThinkingAsked
 from api.responses.store import ResponseStore, StoreLimits
@@ -20,7 +21,6 @@ from api.streams.owners import owner_digest
 from api.streams.progress import PromptProgress
 from api.streams.sessions import StreamSessions
 from api.streams.stores.choice import open_streams
-from api.traffic import Traffic
 
 if TYPE_CHECKING:
     from api.settings import Settings

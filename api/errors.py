@@ -16,11 +16,11 @@ from typing import Any
 
 import falcon
 
+from api.http.request_id import id_headers, request_name
 from api.json_loader import dumps_bytes
-from api.protocol.anthropic_error import OVERLOADED, anthropic_error, speaks_anthropic
 from api.protocol.error_reply import ErrorReply
 from api.protocol.invalid import InvalidRequest
-from api.request_id import id_headers, request_name
+from api.protocol.messages.error import OVERLOADED, anthropic_error, speaks_anthropic
 from api.streams.ring import OffsetLost
 from llamactypes.chat import MessageError
 from llamactypes.errors import (

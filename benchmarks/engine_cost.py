@@ -18,7 +18,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from api.protocol.completion import CompletionStream
+from api.protocol.completion.openai import CompletionStream
 from api.protocol.options import OptionDefaults, read_options
 from api.protocol.reply import ReplyFacts, unique_id
 from api.streams.client import Client

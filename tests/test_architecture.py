@@ -122,13 +122,13 @@ ROOMS = (
     ),
     # What describes the API, and what is decided from headers alone: pure.
     Room(
-        ("api.openapi", "api.openapi.*", "api.cors", "api.request_id"),
+        ("api.openapi", "api.openapi.*", "api.http.cors", "api.http.request_id"),
         may=("api.openapi", "api.protocol", "api.settings"),
         must_not=("ctypes", "os", "logging", "time", *NO_THREADS, *NO_HTTP),
     ),
     Room(
-        ("api.telemetry",),
-        may=("api.exchange", "opentelemetry"),
+        ("api.observing.telemetry",),
+        may=("api.observing.exchange", "opentelemetry"),
         must_not=("ctypes", *NO_HTTP),
     ),
     Room(
@@ -219,7 +219,7 @@ def test_the_table_names_nothing_that_is_gone():
             "from llamactypes import bindings as C",
             "llamactypes.bindings",
         ),
-        ("api/protocol/chat.py", "def f():\n    import falcon", "falcon"),
+        ("api/protocol/chat/reply.py", "def f():\n    import falcon", "falcon"),
         ("api/resources/chat.py", "from ctypes import c_int", "ctypes"),
         (
             "api/resources/chat.py",

@@ -9,7 +9,7 @@ from api.chat.formats import ends_in_thinking, format_of, marker_tokens
 from api.chat.thinking_limit import thinking_limit
 from api.chat.tool_constraint import tool_constraint
 from api.output_constraint import constrained_answer
-from api.protocol.conversation import Conversation
+from api.protocol.chat.conversation import Conversation
 from api.protocol.options import CompletionOptions
 from api.protocol.prompt import chat_tokens
 from api.protocol.reading import PLAIN, Reading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.protocol.continuation import Continuation
+from api.protocol.chat.continuation import Continuation
 from llamactypes.chat.output.format import ChatFormat
 from llamactypes.chat.templates.guard import GuardedText
 from llamactypes.chat.templates.special_text import Span

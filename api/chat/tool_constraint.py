@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from api.json_loader import dumps
-from api.protocol.chat_tools import ToolUse
+from api.protocol.chat.tools import ToolUse
 from api.protocol.invalid import InvalidRequest, NotSupported
 from llamactypes.chat.output.answer_grammar import answer_writer
 from llamactypes.chat.output.format import ChatFormat

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from api.chat_prompt import ChatPrompts
+from api.chat.prompts import ChatPrompts
 from api.cli.common import do_action, load_with_bar
-from api.protocol.conversation import Conversation
+from api.protocol.chat.conversation import Conversation
+from api.protocol.chat.template_variables import read_template_variables
 from api.protocol.prompt import chat_tokens, with_bos
-from api.protocol.template_variables import read_template_variables
 from api.serving.bootstrap import check_extras, check_model
 from api.serving.console import Console
 from api.serving.log_setup import set_up_logging

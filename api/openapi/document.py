@@ -10,7 +10,7 @@ from typing import Any
 from api.openapi.replies import REPLIES
 from api.openapi.requests import REQUESTS, RequestSchema
 from api.openapi.shapes import STRING, Schema
-from api.protocol.anthropic_error import OVERLOADED, speaks_anthropic
+from api.protocol.messages.error import OVERLOADED, speaks_anthropic
 
 __all__ = ("openapi_document",)
 

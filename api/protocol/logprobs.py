@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.protocol.echo import Echo
+from api.protocol.completion.echo import Echo
 from llamactypes.engine.request import TokenProbs
 
 __all__ = ("LegacyLogprobs", "native_probs", "token_text")

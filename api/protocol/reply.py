@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.protocol.echo import Echo
+from api.protocol.completion.echo import Echo
 from api.protocol.options import CompletionOptions
 from api.protocol.reading import PLAIN, Reading, unique_id
 from llamactypes.engine.request import Delta, FinishReason, Result, Timings, TokenProbs

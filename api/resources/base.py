@@ -8,9 +8,9 @@ from typing import Any
 import falcon
 
 from api import sse
-from api.body import read_json
 from api.context import ServingContext
 from api.errors import JSON_TYPE
+from api.http.body import read_json
 from api.json_loader import dumps_large
 
 __all__ = ("Resource", "send_events", "send_json")

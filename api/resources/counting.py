@@ -5,7 +5,7 @@ from __future__ import annotations
 import falcon
 
 from api.chat.plan import prompt_tokens
-from api.protocol.conversation import read_conversation
+from api.protocol.chat.conversation import read_conversation
 from api.protocol.prompt import read_prompts
 from api.resources.base import Resource, send_json
 

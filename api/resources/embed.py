@@ -9,14 +9,14 @@ import falcon
 
 from api.context import ServingContext
 from api.prompt_vocab import BoundedVocab
-from api.protocol.embedding import (
+from api.protocol.embedding.embeddings import (
     EmbeddingDefaults,
     native_embeddings,
     openai_embeddings,
     read_embedding,
 )
+from api.protocol.embedding.rerank import read_rerank, rerank_reply
 from api.protocol.invalid import InvalidRequest
-from api.protocol.rerank import read_rerank, rerank_reply
 from api.resources.base import Resource, send_json
 from api.streams.client import Client
 from api.streams.jobs import wait_for

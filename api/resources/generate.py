@@ -10,15 +10,15 @@ import falcon
 
 from api.chat.plan import plan_chat
 from api.errors import ContextLengthExceeded
-from api.protocol.chat import ChatStream, chat_reply
-from api.protocol.conversation import (
+from api.protocol.chat.conversation import (
     read_conversation,
     read_logprobs,
     without_reading,
 )
-from api.protocol.echo import Echo
+from api.protocol.chat.reply import ChatStream, chat_reply
+from api.protocol.completion.echo import Echo
+from api.protocol.completion.native import NativeStream, native_reply
 from api.protocol.fields import boolean
-from api.protocol.native import NativeStream, native_reply
 from api.protocol.prompt import read_prompts
 from api.resources.generating import Generating, Shape
 from llamactypes.errors import PromptTooLong

@@ -12,7 +12,7 @@ import falcon
 from api.errors import describe
 from api.json_loader import dumps_bytes
 from api.output_constraint import constrained
-from api.protocol.echo import Echo
+from api.protocol.completion.echo import Echo
 from api.protocol.invalid import InvalidRequest
 from api.protocol.options import read_options
 from api.protocol.prompt import detokenize

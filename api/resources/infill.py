@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import falcon
 
-from api.protocol.infill import InfillLimits, infill_prompt, read_infill
+from api.protocol.completion.infill import InfillLimits, infill_prompt, read_infill
 from api.resources.generate import NATIVE
 from api.resources.generating import Generating
 

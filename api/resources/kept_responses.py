@@ -7,7 +7,7 @@ from typing import Any
 import falcon
 
 from api.protocol.invalid import InvalidRequest
-from api.protocol.responses_items import Item
+from api.protocol.responses.items import Item
 from api.resources.base import Resource, send_events, send_json
 from api.responses.run import ResponseRun
 from api.responses.store import StoredResponse

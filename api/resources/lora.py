@@ -6,7 +6,7 @@ from typing import Any
 
 import falcon
 
-from api.body import read_array
+from api.http.body import read_array
 from api.protocol.lora import read_lora
 from api.resources.base import Resource, send_json
 from llamactypes.engine import AdapterInfo

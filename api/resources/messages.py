@@ -10,8 +10,8 @@ import falcon
 
 from api.chat.plan import plan_chat, prompt_tokens
 from api.errors import MessagesOverloaded
-from api.protocol.messages_reply import MessageStream, message_reply
-from api.protocol.messages_request import (
+from api.protocol.messages.reply import MessageStream, message_reply
+from api.protocol.messages.request import (
     read_message_conversation,
     read_message_form,
     read_message_options,

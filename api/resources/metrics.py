@@ -7,7 +7,7 @@ import time
 import falcon
 
 from api.context import ServingContext
-from api.prometheus import CONTENT_TYPE, metrics_text
+from api.observing.prometheus import CONTENT_TYPE, metrics_text
 from api.protocol.invalid import InvalidRequest
 from api.resources.base import Resource
 

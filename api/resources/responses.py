@@ -12,8 +12,8 @@ from api.errors import ClientGone
 from api.json_loader import dumps_bytes
 from api.protocol.invalid import InvalidRequest
 from api.protocol.reply import ReplyFacts
-from api.protocol.responses import ResponseWriter
-from api.protocol.responses_request import ResponsesRequest, read_responses_request
+from api.protocol.responses.request import ResponsesRequest, read_responses_request
+from api.protocol.responses.writer import ResponseWriter
 from api.resources.base import send_events, send_json
 from api.resources.generating import Generating
 from api.resources.responses_prompt import conversation_of, responses_errors

@@ -9,11 +9,11 @@ from typing import Any
 from api.chat.plan import prompt_tokens
 from api.context import ServingContext
 from api.errors import ContextLengthExceeded
-from api.protocol.conversation import Conversation, read_conversation
+from api.protocol.chat.conversation import Conversation, read_conversation
 from api.protocol.invalid import InvalidRequest
-from api.protocol.responses_items import Item
-from api.protocol.responses_messages import chat_messages, shortened
-from api.protocol.responses_request import ResponsesRequest
+from api.protocol.responses.items import Item
+from api.protocol.responses.messages import chat_messages, shortened
+from api.protocol.responses.request import ResponsesRequest
 from llamactypes.chat import MessageError
 from llamactypes.errors import PromptTooLong, TemplateError
 

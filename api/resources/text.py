@@ -6,7 +6,7 @@ from typing import Any
 
 import falcon
 
-from api.protocol.conversation import read_conversation
+from api.protocol.chat.conversation import read_conversation
 from api.protocol.fields import boolean, json_type
 from api.protocol.invalid import InvalidRequest
 from api.protocol.prompt import check_token, detokenize, tokenize_mixed

@@ -9,14 +9,18 @@ from typing import Any
 
 import falcon
 
-from api.protocol.best_of import BestOf, read_best_of
-from api.protocol.completion import completion_reply, read_echo, read_legacy_logprobs
-from api.protocol.echo import Echo, read_echoes
-from api.protocol.echoed_stream import completion_stream
+from api.protocol.completion.best_of import BestOf, read_best_of
+from api.protocol.completion.echo import Echo, read_echoes
+from api.protocol.completion.echoed_stream import completion_stream
+from api.protocol.completion.openai import (
+    completion_reply,
+    read_echo,
+    read_legacy_logprobs,
+)
+from api.protocol.completion.suffix import read_suffix, with_suffix
 from api.protocol.invalid import InvalidRequest
 from api.protocol.prompt import read_prompts
 from api.protocol.reply import ReplyFacts
-from api.protocol.suffix import read_suffix, with_suffix
 from api.resources.generate import openai_codes
 from api.resources.generating import Generating, Shape
 

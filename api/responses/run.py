@@ -11,8 +11,8 @@ from typing import Any
 from api import sse
 from api.errors import describe
 from api.protocol.error_reply import ErrorReply
-from api.protocol.responses import Event, ResponseWriter
-from api.protocol.responses_items import Item
+from api.protocol.responses.items import Item
+from api.protocol.responses.writer import Event, ResponseWriter
 from api.streams.reader import failure
 from llamactypes.engine import FinishReason, Generation, Result
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from api.json_loader import dumps_bytes
-from api.protocol.responses_items import Item
+from api.protocol.responses.items import Item
 from api.responses.run import ResponseRun
 
 __all__ = ("ResponseStore", "StoredResponse", "StoreLimits", "Turn")

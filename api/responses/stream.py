@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from api import sse
 from api.errors import describe
-from api.exchange import End
+from api.observing.exchange import End
 from api.responses.run import ResponseRun
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.event_body import EventBody

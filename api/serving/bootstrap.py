@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from api.prometheus import INSTALL_HINT, has_prometheus_client
+from api.observing.prometheus import INSTALL_HINT, has_prometheus_client
 from api.serving.embedded import EmbeddedEngine
 from api.serving.interpreter import share_fairly
 from api.serving.log_setup import set_up_logging

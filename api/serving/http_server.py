@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from waitress import wasyncore
 from waitress.server import BaseWSGIServer, create_server
 
-from api.cors import CorsPolicy
+from api.http.cors import CorsPolicy
 from api.serving.dispatcher import LaneDispatcher, control_test
 from api.serving.pressure import Pressure
 from api.serving.refusals import BODY_SLACK_BYTES, Channel

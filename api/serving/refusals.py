@@ -12,14 +12,14 @@ from waitress.receiver import ChunkedReceiver
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, Error
 
-from api.access_log import log_access
-from api.cors import CorsPolicy
 from api.errors import JSON_TYPE
-from api.exchange import Exchange
+from api.http.cors import CorsPolicy
+from api.http.request_id import id_headers, request_name
 from api.json_loader import dumps_bytes
-from api.protocol.anthropic_error import OVERLOADED, anthropic_error, speaks_anthropic
+from api.observing.access_log import log_access
+from api.observing.exchange import Exchange
 from api.protocol.error_reply import ErrorReply
-from api.request_id import id_headers, request_name
+from api.protocol.messages.error import OVERLOADED, anthropic_error, speaks_anthropic
 
 __all__ = ("BODY_SLACK_BYTES", "Channel", "LineFull", "RequestTimeout")
 

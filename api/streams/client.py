@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from api.exchange import End, exchange_of
+from api.observing.exchange import End, exchange_of
 from llamactypes.engine import Generation
 
 __all__ = ("WAIT_SLICE_S", "Client")

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from api.exchange import End
+from api.observing.exchange import End
 from api.streams.client import Client
 
 __all__ = ("EventBody",)

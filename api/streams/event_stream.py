@@ -7,7 +7,7 @@ from types import TracebackType
 
 from api import sse
 from api.errors import describe
-from api.exchange import End
+from api.observing.exchange import End
 from api.protocol.stream_format import StreamFormat
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.event_body import EventBody

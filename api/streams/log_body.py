@@ -9,7 +9,7 @@ from waitress.channel import ClientDisconnected
 
 from api import sse
 from api.errors import describe
-from api.exchange import End
+from api.observing.exchange import End
 from api.streams.client import WAIT_SLICE_S, Client
 from api.streams.ring import OffsetLost
 from api.streams.stores.reading import ReadableLog

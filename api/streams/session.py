@@ -14,7 +14,7 @@ from api.errors import (
     StreamSuspended,
     describe,
 )
-from api.exchange import End
+from api.observing.exchange import End
 from api.protocol.invalid import InvalidRequest
 from api.streams.client import Client
 from api.streams.log import StreamLog

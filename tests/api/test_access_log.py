@@ -5,7 +5,7 @@ import re
 import pytest
 from falcon import testing
 
-from api.exchange import Exchange
+from api.observing.exchange import Exchange
 from llamactypes.errors import KVCacheFull
 from tests.support.fake_engine import FakeEngine, delta, result
 

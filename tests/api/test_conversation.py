@@ -1,7 +1,7 @@
 import pytest
 
-from api.protocol.continuation import Continuation
-from api.protocol.conversation import (
+from api.protocol.chat.continuation import Continuation
+from api.protocol.chat.conversation import (
     ChatDefaults,
     read_conversation,
     read_logprobs,

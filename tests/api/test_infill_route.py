@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.protocol.infill import InfillLimits, infill_prompt, read_infill
+from api.protocol.completion.infill import InfillLimits, infill_prompt, read_infill
 from llamactypes.engine import EngineConfig
 from tests.support.fake_engine import BOS, FakeEngine, FakeVocab
 

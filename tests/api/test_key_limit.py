@@ -10,7 +10,7 @@ import pytest
 from falcon import testing
 
 from api.errors import KeyBusy
-from api.key_limit import KeyLimit
+from api.http.key_limit import KeyLimit
 from api.protocol.invalid import InvalidRequest
 from api.settings import Settings, SettingsError
 from llamactypes.engine import FinishReason, GenerationRequest

@@ -2,10 +2,10 @@
 
 import pytest
 
-from api.protocol.continuation import Continuation
-from api.protocol.conversation import ChatDefaults
+from api.protocol.chat.continuation import Continuation
+from api.protocol.chat.conversation import ChatDefaults
 from api.protocol.invalid import InvalidRequest
-from api.protocol.messages_request import (
+from api.protocol.messages.request import (
     read_message_conversation,
     read_message_form,
     read_message_options,

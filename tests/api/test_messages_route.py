@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from api.protocol.messages_reply import MessageStream
+from api.protocol.messages.reply import MessageStream
 from api.protocol.options import CompletionOptions
 from api.protocol.reply import ReplyFacts
 from api.streams.client import Client

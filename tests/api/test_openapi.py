@@ -162,7 +162,7 @@ def test_no_field_is_read_that_is_not_in_the_document(make_api, name, value):
     # Tools are described in words, each letter of which is a token here.
     api = make_api(engine=FakeEngine(info=make_info(n_ctx_slot=2048)))
     path, body = plain_body(name)
-    sources = (ROOT / "api" / "protocol").glob("*.py")
+    sources = (ROOT / "api" / "protocol").rglob("*.py")
     words = {w for s in sources for w in re.findall(r'"([a-z_]+)"', s.read_text())}
     refused = REFUSED | ({"prompt"} if "Response" in name else set())
     unknown = dict.fromkeys(words - set(REQUESTS[name].properties) - refused, value)

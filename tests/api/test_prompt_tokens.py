@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from api.chat_prompt import ChatPrompts
-from api.protocol.continuation import Continuation
-from api.protocol.conversation import Conversation
+from api.chat.prompts import ChatPrompts
+from api.protocol.chat.continuation import Continuation
+from api.protocol.chat.conversation import Conversation
 from api.protocol.prompt import chat_tokens, with_bos
 from llamactypes.chat import CHATML
 from llamactypes.model import Model

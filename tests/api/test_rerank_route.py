@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.protocol.rerank import read_rerank
+from api.protocol.embedding.rerank import read_rerank
 from tests.support.fake_engine import BOS, EOS, FakeEngine, FakeVocab, make_info
 
 SEP = 0

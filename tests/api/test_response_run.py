@@ -11,7 +11,7 @@ import pytest
 
 from api.protocol.options import CompletionOptions
 from api.protocol.reply import ReplyFacts
-from api.protocol.responses import ResponseWriter
+from api.protocol.responses.writer import ResponseWriter
 from api.responses.run import Events, ResponseRun
 from api.responses.stream import ResponseStream
 from api.streams.client import Client

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from api.protocol.invalid import InvalidRequest
-from api.protocol.responses_items import read_input
-from api.protocol.responses_messages import chat_messages, shortened
+from api.protocol.responses.items import read_input
+from api.protocol.responses.messages import chat_messages, shortened
 
 KEPT = {"id": "msg_kept", "type": "message", "role": "user", "content": []}
 

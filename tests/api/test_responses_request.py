@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.protocol.invalid import InvalidRequest, NotSupported
-from api.protocol.responses_request import read_responses_request
+from api.protocol.responses.request import read_responses_request
 
 TOOL = {"type": "function", "name": "f", "parameters": {"type": "object"}}
 

@@ -7,7 +7,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from api.telemetry import Spans, provider_of, span_observers, wants_spans
+from api.observing.telemetry import Spans, provider_of, span_observers, wants_spans
 from llamactypes.errors import EngineFailed
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

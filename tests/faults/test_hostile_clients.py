@@ -22,7 +22,7 @@ import psutil
 import pytest
 import requests
 
-from api.bulk import LARGE_BYTES
+from api.http.bulk import LARGE_BYTES
 from tests.faults.conftest import MIB, make_server
 from tests.support.health_watch import HealthWatch
 from tests.support.raw_http import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import requests
 
-from api.bulk import LARGE_BYTES
+from api.http.bulk import LARGE_BYTES
 from tests.support.app_server import AppServer
 from tests.support.fake_engine import FakeEngine, FakeVocab, delta, result
 from tests.support.raw_http import raw_request

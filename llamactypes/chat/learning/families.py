@@ -267,7 +267,7 @@ FAMILIES = (
                 start="]<]minimax[>[<tool_call>",
                 end="]<]minimax[>[</tool_call>",
                 quote="]<]minimax[>[",
-            )
+            ),
         },
     ),
 )

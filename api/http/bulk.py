@@ -8,7 +8,7 @@ from typing import Any
 import falcon
 
 from api.errors import ClientGone
-from api.exchange import exchange_of
+from api.observing.exchange import exchange_of
 from api.streams.client import WAIT_SLICE_S, Client
 
 __all__ = ("Bulk", "LARGE_BYTES")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from api import sse
-from api.protocol.anthropic_error import anthropic_error
 from api.protocol.error_reply import ErrorReply
+from api.protocol.messages.error import anthropic_error
 from api.protocol.partial_json import read_arguments
 from api.protocol.reading import Block
 from api.protocol.reply import Choice, ReplyFacts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.protocol.completion import CompletionStream
+from api.protocol.completion.openai import CompletionStream
 from api.protocol.reply import ReplyFacts
 from api.protocol.stream_format import StreamFormat
 from llamactypes.engine.request import Delta, Result, TokenProbs

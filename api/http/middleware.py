@@ -2,7 +2,7 @@
 
 Identity, CORS, preflight, readiness, key. All of it in ``process_request``, before
 routing: an unknown path is treated like a known one, and nothing runs after a responder
-that could drop a stream without closing it (only a count, `api.traffic`).
+that could drop a stream without closing it (only a count, `api.observing.traffic`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import falcon
 
-from api.bulk import Bulk
 from api.context import ServingContext
-from api.cors import CorsPolicy
 from api.errors import ENGINE_FAILED, JSON_TYPE, NotAuthorized
-from api.exchange import exchange_of
-from api.request_id import id_headers, request_name
+from api.http.bulk import Bulk
+from api.http.cors import CorsPolicy
+from api.http.request_id import id_headers, request_name
+from api.observing.exchange import exchange_of
 from api.streams.resumption import RESUMPTION
 from llamactypes.engine import EngineState
 from llamactypes.errors import EngineFailed, EngineLoading, EngineStopped

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from api.exchange import End, Exchange
+from api.observing.exchange import End, Exchange
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.protocol.chat_tools import ToolUse, read_tool_use
-from api.protocol.continuation import Continuation, read_continuation
-from api.protocol.fields import Body, boolean, text, whole_number
-from api.protocol.invalid import InvalidRequest
-from api.protocol.template_variables import (
+from api.protocol.chat.continuation import Continuation, read_continuation
+from api.protocol.chat.template_variables import (
     read_documents,
     read_template_name,
     read_template_variables,
 )
+from api.protocol.chat.tools import ToolUse, read_tool_use
+from api.protocol.fields import Body, boolean, text, whole_number
+from api.protocol.invalid import InvalidRequest
 from api.protocol.thinking import THINKING_FIELDS, ThinkingAsked, read_thinking
 
 __all__ = (

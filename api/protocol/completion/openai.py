@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from api.protocol.completion.native import progress_object, verbose_result
 from api.protocol.fields import Body, boolean
 from api.protocol.logprobs import LegacyLogprobs
-from api.protocol.native import progress_object, verbose_result
 from api.protocol.reply import (
     Choice,
     ReplyFacts,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from api.protocol.completion import completion_reply
+from api.protocol.completion.openai import completion_reply
 from api.protocol.fields import Body, Integer, boolean
 from api.protocol.invalid import InvalidRequest
 from api.protocol.options import CompletionOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from api.protocol.responses_items import Item
+from api.protocol.responses.items import Item
 
 __all__ = ("chat_messages", "shortened")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 
-from api.protocol.anthropic_error import speaks_anthropic
+from api.protocol.messages.error import speaks_anthropic
 
 __all__ = ("id_headers", "request_name")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from api.protocol.reading import unique_id
-from api.protocol.responses_items import Item
+from api.protocol.responses.items import Item
 from llamactypes.chat.output.pieces import (
     CallBegin,
     Content,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from api.protocol.conversation import ChatDefaults, Conversation, read_conversation
+from api.protocol.chat.conversation import ChatDefaults, Conversation, read_conversation
 from api.protocol.fields import Body, Integer, json_type, text
 from api.protocol.invalid import InvalidRequest, NotSupported
-from api.protocol.messages_blocks import chat_messages, required, wrong_type
+from api.protocol.messages.blocks import chat_messages, required, wrong_type
 from api.protocol.output_form import one_form, read_flat_format
 from api.protocol.thinking import THINKING_FIELDS
 from llamactypes.constraints.output_form import OutputForm

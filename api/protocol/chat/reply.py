@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from api.protocol.completion.native import progress_object, verbose_result
 from api.protocol.logprobs import native_probs
-from api.protocol.native import progress_object, verbose_result
 from api.protocol.reading import Block, PieceReader
 from api.protocol.reply import (
     Choice,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from api.protocol.embedding import usage
+from api.protocol.embedding.embeddings import usage
 from api.protocol.fields import Body, Integer, boolean, json_type, text
 from api.protocol.invalid import InvalidRequest
 from api.protocol.prompt import PromptVocab

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import falcon
 
-from api.exchange import End, Exchange
+from api.observing.exchange import End, Exchange
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.protocol.conversation import without_reading
+from api.protocol.chat.conversation import without_reading
 from api.protocol.fields import Body, Integer, boolean, json_type, strings, text
 from api.protocol.invalid import InvalidRequest, NotSupported
 from api.protocol.output_form import read_flat_format
-from api.protocol.responses_items import FindItem, Item, read_input
-from api.protocol.responses_tools import read_tools
+from api.protocol.responses.items import FindItem, Item, read_input
+from api.protocol.responses.tools import read_tools
 from api.protocol.thinking import THINKING_FIELDS
 from llamactypes.constraints.output_form import OutputForm
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from api.exchange import Exchange
+from api.observing.exchange import Exchange
 
 __all__ = ("access_line", "log_access")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from api.protocol.completion.infill import FillVocab
 from api.protocol.fields import Body, text
-from api.protocol.infill import FillVocab
 from api.protocol.invalid import InvalidRequest
 
 __all__ = ("SuffixVocab", "read_suffix", "with_suffix")

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from api.protocol.completion.native import progress_object
 from api.protocol.error_reply import ErrorReply
 from api.protocol.logprobs import native_probs
-from api.protocol.native import progress_object
 from api.protocol.options import CompletionOptions
 from api.protocol.reading import PLAIN, PieceReader
 from api.protocol.reply import ReplyFacts
-from api.protocol.responses_items import Item
-from api.protocol.responses_output import CALL_ID, Event, ResponseOutput
+from api.protocol.responses.items import Item
+from api.protocol.responses.output import CALL_ID, Event, ResponseOutput
 from llamactypes.chat.output.pieces import Piece, Reasoning
 from llamactypes.engine.request import Delta, FinishReason, Result, TokenProbs
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from api.observing.traffic import Answered
 from api.streams.counts import StreamCounts
-from api.traffic import Answered
 from llamactypes.engine import EngineMetrics, HistogramSnapshot
 
 if TYPE_CHECKING:

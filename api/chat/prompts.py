@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from api.chat.formats import describes_tools, format_of
 from api.chat.prompt_text import continued, without_ends
-from api.protocol.continuation import Continuation
-from api.protocol.conversation import Conversation
+from api.protocol.chat.continuation import Continuation
+from api.protocol.chat.conversation import Conversation
 from llamactypes.chat import (
     CHATML,
     Capabilities,

@@ -1,0 +1,1 @@
+"""What is told of requests: log lines, metrics, traces, each to its true end."""

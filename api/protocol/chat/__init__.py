@@ -1,0 +1,1 @@
+"""A chat: what is asked, and replies of ``/v1/chat/completions``. Pure."""

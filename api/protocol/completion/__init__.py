@@ -1,0 +1,1 @@
+"""Texts that go on: native, OpenAI's legacy format, infill. Pure."""

@@ -1,0 +1,1 @@
+"""OpenAI's newer format: requests, items and events of ``/v1/responses``. Pure."""
