@@ -17,6 +17,7 @@ __all__ = (
     "ends_in_thinking",
     "format_of",
     "marker_tokens",
+    "said_in",
 )
 
 PLAIN = ChatFormat()
@@ -67,6 +68,14 @@ def ends_in_thinking(prompt: str, prefill: str, tags: Tags | None) -> bool:
         last_open, last_close = prefill.rfind(opening), prefill.rfind(closing)
         is_open = last_open > last_close or (is_open and last_close < 0)
     return is_open
+
+
+def said_in(prefill: str, tags: Tags | None) -> str:
+    """Return the answer in content that is continued, without thinking in tags."""
+    closing = "" if tags is None else tags.close.strip()
+    if not closing or closing not in prefill:
+        return prefill
+    return prefill.rpartition(closing)[2].lstrip()
 
 
 def marker_tokens(
