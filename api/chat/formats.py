@@ -16,6 +16,7 @@ __all__ = (
     "describes_tools",
     "ends_in_thinking",
     "format_of",
+    "has_thought",
     "marker_tokens",
     "said_in",
 )
@@ -68,6 +69,15 @@ def ends_in_thinking(prompt: str, prefill: str, tags: Tags | None) -> bool:
         last_open, last_close = prefill.rfind(opening), prefill.rfind(closing)
         is_open = last_open > last_close or (is_open and last_close < 0)
     return is_open
+
+
+def has_thought(prompt: str, form: ChatFormat) -> bool:
+    """Return whether a prompt ends with thinking that is closed: none comes then.
+
+    So templates write it where none is wanted.
+    """
+    closing = form.reasoning.close.strip() if form.reasoning is not None else ""
+    return bool(closing) and not form.prompted and prompt.rstrip().endswith(closing)
 
 
 def said_in(prefill: str, tags: Tags | None) -> str:

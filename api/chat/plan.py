@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from api.chat.formats import ends_in_thinking, format_of, marker_tokens, said_in
+from api.chat.formats import (
+    ends_in_thinking,
+    format_of,
+    has_thought,
+    marker_tokens,
+    said_in,
+)
 from api.chat.thinking_limit import thinking_limit
 from api.chat.tool_constraint import tool_constraint
 from api.output_constraint import constrained_answer
@@ -83,7 +89,8 @@ def plan_chat(
     control_tokens = context.engine.vocab.control_tokens
     # Behind content that is there already no thinking begins.
     prefill = "" if in_thinking else said_in(prefill, form.reasoning)
-    written = replace(form, reasoning=None) if prefill else form
+    is_over = bool(prefill) or has_thought(prompt.text, form)
+    written = replace(form, reasoning=None) if is_over else form
     beside = _answer_beside_calls(context, options)
     constraint = tool_constraint(
         context.engine,
@@ -96,7 +103,7 @@ def plan_chat(
     if constraint is not None:
         options = replace(options, constraint=constraint)
     else:
-        written = ChatFormat() if prefill else form
+        written = ChatFormat() if prefill else written
         options = constrained_answer(context.engine, options, written, in_thinking)
     if constraint is None or beside is not None:
         options = _behind(options, prefill)
