@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +46,7 @@ from llamactypes.errors import (
 __all__ = (
     "JSON_TYPE",
     "ClientGone",
+    "ConstraintBroken",
     "ContextLengthExceeded",
     "GenerationCancelled",
     "KeyBusy",
@@ -87,6 +88,18 @@ class ClientGone(Exception):  # noqa: N818 - not an error: the reader left
 
 class GenerationCancelled(Exception):  # noqa: N818 - what happened, not what failed
     """The generation was ended from outside before it was complete."""
+
+
+class ConstraintBroken(ConstraintError):  # noqa: N818 - names what happened
+    """A text could not go on as it must; what was written until then is not lost.
+
+    Attributes:
+        texts: Of all choices, as far as they came.
+    """
+
+    def __init__(self, error: ConstraintError, texts: Sequence[str]) -> None:
+        super().__init__(str(error), error.path)
+        self.texts = tuple(texts)
 
 
 class ContextLengthExceeded(PromptTooLong):
@@ -263,6 +276,11 @@ def _constraint(error: Any) -> ErrorReply:
     return ErrorReply(400, str(error), extra=extra)
 
 
+def _constraint_broken(error: Any) -> ErrorReply:
+    reply = _constraint(error)
+    return replace(reply, extra={**reply.extra, "partial": list(error.texts)})
+
+
 def _unconstrained(error: Any) -> ErrorReply:
     return replace(_not_served(error), headers=_HOPELESS)
 
@@ -331,6 +349,7 @@ _TABLE: tuple[tuple[type[BaseException], Callable[[Any], ErrorReply]], ...] = (
     (InputTooLarge, _too_large),
     (NotServed, _not_served),
     (ConstraintUnavailable, _unconstrained),
+    (ConstraintBroken, _constraint_broken),
     (ConstraintError, _constraint),
     (AdapterError, _adapters),
     (NotFinite, _failed),

@@ -16,7 +16,9 @@ __all__ = (
     "describes_tools",
     "ends_in_thinking",
     "format_of",
+    "has_thought",
     "marker_tokens",
+    "said_in",
 )
 
 PLAIN = ChatFormat()
@@ -67,6 +69,23 @@ def ends_in_thinking(prompt: str, prefill: str, tags: Tags | None) -> bool:
         last_open, last_close = prefill.rfind(opening), prefill.rfind(closing)
         is_open = last_open > last_close or (is_open and last_close < 0)
     return is_open
+
+
+def has_thought(prompt: str, form: ChatFormat) -> bool:
+    """Return whether a prompt ends with thinking that is closed: none comes then.
+
+    So templates write it where none is wanted.
+    """
+    closing = form.reasoning.close.strip() if form.reasoning is not None else ""
+    return bool(closing) and not form.prompted and prompt.rstrip().endswith(closing)
+
+
+def said_in(prefill: str, tags: Tags | None) -> str:
+    """Return the answer in content that is continued, without thinking in tags."""
+    closing = "" if tags is None else tags.close.strip()
+    if not closing or closing not in prefill:
+        return prefill
+    return prefill.rpartition(closing)[2].lstrip()
 
 
 def marker_tokens(

@@ -5,17 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from api.chat.formats import ends_in_thinking, format_of, marker_tokens
+from api.chat.formats import (
+    ends_in_thinking,
+    format_of,
+    has_thought,
+    marker_tokens,
+    said_in,
+)
 from api.chat.thinking_limit import thinking_limit
 from api.chat.tool_constraint import tool_constraint
 from api.output_constraint import constrained_answer
 from api.protocol.chat.conversation import Conversation
+from api.protocol.invalid import InvalidRequest
 from api.protocol.options import CompletionOptions
 from api.protocol.prompt import chat_tokens
 from api.protocol.reading import PLAIN, Reading
 from api.protocol.reply import ReplyFacts
 from llamactypes.chat.output.format import ChatFormat
 from llamactypes.constraints.output_form import FormKind, OutputForm
+from llamactypes.errors import ConstraintError
 
 if TYPE_CHECKING:
     from api.context import ServingContext
@@ -79,18 +87,26 @@ def plan_chat(
         begun is not None and begun.in_thinking
     )
     control_tokens = context.engine.vocab.control_tokens
+    # Behind content that is there already no thinking begins.
+    prefill = "" if in_thinking else said_in(prefill, form.reasoning)
+    is_over = bool(prefill) or has_thought(prompt.text, form)
+    written = replace(form, reasoning=None) if is_over else form
+    beside = _answer_beside_calls(context, options)
     constraint = tool_constraint(
         context.engine,
-        form,
+        written,
         conversation.tool_use,
         in_thinking,
         schema_path,
-        _answer_beside_calls(context, options),
+        beside,
     )
     if constraint is not None:
         options = replace(options, constraint=constraint)
     else:
-        options = constrained_answer(context.engine, options, form, in_thinking)
+        written = ChatFormat() if prefill else written
+        options = constrained_answer(context.engine, options, written, in_thinking)
+    if constraint is None or beside is not None:
+        options = _behind(options, prefill)
     preserved = marker_tokens(form, control_tokens) | options.preserved_tokens
     reading = _reading(form, conversation, in_thinking, constraint is not None)
     vocab, asked = context.engine.vocab, conversation.thinking
@@ -102,6 +118,29 @@ def plan_chat(
         reading,
         replace(options, preserved_tokens=preserved, thinking=limit),
     )
+
+
+def _behind(options: CompletionOptions, prefill: str) -> CompletionOptions:
+    """Return the options of an answer of which `prefill` is there already.
+
+    As in llama-server, a schema is the whole answer's; a grammar only what is new's.
+
+    Raises:
+        InvalidRequest: No answer of this form begins so.
+    """
+    form, constraint = options.form, options.constraint
+    if not prefill or form is None or form.kind is not FormKind.SCHEMA:
+        return options
+    if constraint is None:
+        return options
+    try:
+        return replace(options, constraint=constraint.behind(prefill))
+    except ConstraintError as error:
+        message = (
+            "the last message of the assistant is no beginning of an answer that "
+            f"{form.parameter} allows: {error}"
+        )
+        raise InvalidRequest(message, "messages") from error
 
 
 def _answer_beside_calls(

@@ -67,6 +67,7 @@ _ERROR: Schema = {
                 "param": STRING,
                 "n_prompt_tokens": {"type": "integer"},
                 "n_ctx": {"type": "integer"},
+                "partial": {"type": "array", "items": STRING},
             },
         }
     },
@@ -79,7 +80,11 @@ _ANTHROPIC_ERROR: Schema = {
         "error": {
             "type": "object",
             "required": ["type", "message"],
-            "properties": {"type": STRING, "message": STRING},
+            "properties": {
+                "type": STRING,
+                "message": STRING,
+                "partial": {"type": "array", "items": STRING},
+            },
         },
         "request_id": {"type": ["string", "null"]},
     },

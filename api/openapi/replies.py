@@ -113,19 +113,51 @@ _NATIVE_ONE = _object(
     timings=OBJECT,
 )
 _NATIVE = either(_NATIVE_ONE, array(_NATIVE_ONE))
+_BLOCK = either(
+    _object({"type": _word("text"), "text": STRING}),
+    _object({"type": _word("thinking"), "thinking": STRING, "signature": STRING}),
+    _object({"type": _word("tool_use"), "id": STRING, "name": STRING, "input": OBJECT}),
+)
 _MESSAGE = _object(
     {
         "id": STRING,
         "type": _word("message"),
         "role": _word("assistant"),
         "model": STRING,
-        "content": array(
-            _object({"type": one_of("text", "thinking", "tool_use")}, text=STRING)
-        ),
+        "content": array(_BLOCK),
         "stop_reason": nullable(STRING),
         "stop_sequence": nullable(STRING),
         "usage": _object({"input_tokens": INTEGER, "output_tokens": INTEGER}),
     }
+)
+_ITEM = {"id": STRING, "status": one_of("in_progress", "completed", "incomplete")}
+_OUTPUT = either(
+    _object(
+        {
+            **_ITEM,
+            "type": _word("message"),
+            "role": _word("assistant"),
+            "content": array(_object({"type": _word("output_text"), "text": STRING})),
+        }
+    ),
+    _object(
+        {
+            **_ITEM,
+            "type": _word("reasoning"),
+            "content": array(
+                _object({"type": _word("reasoning_text"), "text": STRING})
+            ),
+        }
+    ),
+    _object(
+        {
+            **_ITEM,
+            "type": _word("function_call"),
+            "call_id": STRING,
+            "name": STRING,
+            "arguments": STRING,
+        }
+    ),
 )
 _RESPONSE = _object(
     {
@@ -137,7 +169,7 @@ _RESPONSE = _object(
             *("failed", "cancelled"),
         ),
         "model": STRING,
-        "output": array(_object({"type": STRING})),
+        "output": array(_OUTPUT),
         "error": nullable(OBJECT),
         "incomplete_details": nullable(OBJECT),
         "usage": nullable(OBJECT),

@@ -39,7 +39,7 @@ class InvalidRequest(Exception):  # noqa: N818 - a value thrown to the client
 
 
 class NotSupported(InvalidRequest):
-    """A parameter that we know, cannot honour yet, and therefore do not ignore."""
+    """A parameter that we know, do not honour, and therefore do not ignore."""
 
     def __init__(self, param: str, detail: str) -> None:
-        super().__init__(f"not supported yet: {param} ({detail})", param)
+        super().__init__(f"not supported: {param} ({detail})", param)

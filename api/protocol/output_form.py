@@ -98,21 +98,24 @@ def _format(
 def _inner_schema(value: Body) -> tuple[Body, str]:
     where = "response_format.json_schema"
     inner = value.get("json_schema")
-    if inner is not None and not isinstance(inner, dict):
+    if not isinstance(inner, dict):
         raise _wrong_type(where, "an object", inner)
-    return inner or {}, where
+    return inner, where
 
 
 def _schema_format(value: Body, where: str) -> OutputForm:
     """Return the form of ``schema``, beside which ``name`` and ``strict`` may be.
 
-    ``strict`` changes nothing: a schema is always honoured or refused.
+    ``strict`` changes nothing: a schema is always honoured or refused. One that is
+    not there was put somewhere else: any JSON would not be what was asked for.
     """
     if not isinstance(value.get("name") or "", str):
         raise _wrong_type(f"{where}.name", "a string", value["name"])
     if not isinstance(value.get("strict") or False, bool):
         raise _wrong_type(f"{where}.strict", "a boolean", value["strict"])
-    return _schema(value.get("schema"), f"{where}.schema")
+    if value.get("schema") is None:
+        raise _wrong_type(f"{where}.schema", "a JSON Schema", None)
+    return _schema(value["schema"], f"{where}.schema")
 
 
 def _required_grammar(kind: str, value: Body, where: str) -> OutputForm:

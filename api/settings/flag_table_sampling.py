@@ -48,7 +48,8 @@ GENERATION_FLAGS = section(
         "form",
         GRAMMAR,
         "GRAMMAR",
-        "GBNF that the answers of requests match which ask for no form of their own.",
+        "GBNF that the answers of requests match which ask for no form of their own "
+        "and have no tools.",
     ),
     valued(
         "--grammar-file",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.errors import ClientGone, GenerationCancelled
+from api.errors import ClientGone, ConstraintBroken, GenerationCancelled
 from api.protocol.reply import Choice
 from api.streams.client import WAIT_SLICE_S, Client
 from llamactypes.engine import Delta, FinishReason, Generation, Result
+from llamactypes.errors import ConstraintError
 
 __all__ = ("Reader", "collect", "failure", "wait_started")
 
@@ -103,6 +104,7 @@ def collect(generations: Sequence[Generation], client: Client) -> list[Choice]:
 
     Raises:
         ClientGone: The client left meanwhile; everything was cancelled.
+        ConstraintBroken: A text could not go on as it must, after some of it came.
         LlamaError: A generation failed; the others were cancelled.
     """
     client.watch(generations)
@@ -117,6 +119,12 @@ def collect(generations: Sequence[Generation], client: Client) -> list[Choice]:
                     results[index] = _checked(result)
             if client.is_gone():
                 raise ClientGone
+    except ConstraintError as error:
+        reader.cancel()
+        texts = ["".join(each.text for each in one) for one in deltas]
+        if not any(texts):
+            raise
+        raise ConstraintBroken(error, texts) from error
     except BaseException:
         reader.cancel()
         raise

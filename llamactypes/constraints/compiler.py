@@ -167,7 +167,7 @@ class Grammar:
         end_tokens: frozenset[int],
         name: str,
     ) -> None:
-        """Take over a matcher that has seen no token.
+        """Take over a matcher, which is where texts begin.
 
         Raises:
             ConstraintError: It met an error in its grammar.
@@ -185,6 +185,15 @@ class Grammar:
         with self._lock:
             copy = self._matcher.deep_copy()
         return GrammarMatcher(copy, self._tokenizer, self._end_tokens, self._name)
+
+    def behind(self, text: str) -> Grammar:
+        """See `CompiledConstraint.behind`."""
+        matcher = self.matcher()
+        for token in self._tokenizer.tokenize_bytes(text.encode()):
+            if token in self._end_tokens or not matcher.allows(token):
+                raise ConstraintError(f"{self._name} allows no text that begins so")
+            matcher.consume(token)
+        return Grammar(matcher.release(), self._tokenizer, self._end_tokens, self._name)
 
 
 class GrammarMatcher:
@@ -207,6 +216,10 @@ class GrammarMatcher:
         self._end_tokens = end_tokens
         self._name = name
         self._left_s = _MOST_S
+
+    def release(self) -> llguidance.LLMatcher:
+        """Return what is within, at its place, to somebody who goes on with it."""
+        return self._matcher
 
     def allows(self, token: int) -> bool:
         """See `Matcher.allows`."""

@@ -60,3 +60,10 @@ class CompiledConstraint(Protocol):
 
     def matcher(self) -> Matcher:
         """Return a matcher at the beginning of the text."""
+
+    def behind(self, text: str) -> CompiledConstraint:
+        """Return what the rest of an output that begins with `text` must match.
+
+        Raises:
+            ConstraintError: No output begins so.
+        """

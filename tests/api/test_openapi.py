@@ -13,8 +13,10 @@ from api.openapi.parameters import GENERATION
 from api.openapi.replies import REPLIES
 from api.openapi.requests import REQUESTS
 from api.protocol import options, sampling_fields
+from tests.api.test_answers import ROUTES
 from tests.support.fake_engine import FakeEngine, make_info
 from tests.support.mutations import PLAIN
+from tests.support.tool_model import ToolModel, written_call
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = ("get", "head", "post", "put", "patch", "delete")
@@ -191,6 +193,19 @@ def test_replies_are_as_the_document_says(api, document, method, path, body):
     if not schema or reply.status_code != 200:
         pytest.skip("no such reply with the engine of these tests")
     jsonschema.validate(reply.json, schema)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_thinking_text_and_calls_are_as_the_document_says(make_api, route):
+    path, body, *_ = ROUTES[route]
+    call = written_call("send", '{"to": "me"}')
+    model = ToolModel([f"<think>\nSo.\n</think>\n\nYes.\n{call}"])
+    api = make_api(engine=model)
+    reply = api.post(path, body).json
+    assert "So." in json.dumps(reply)
+    assert "send" in json.dumps(reply)
+    document = api.get("/openapi.json").json
+    jsonschema.validate(reply, schema_of_reply(document, path, "post"))
 
 
 def test_every_reply_with_a_schema_belongs_to_a_method_of_a_route():

@@ -184,6 +184,16 @@ def test_nothing_is_constrained_unless_asked(body):
             "response_format.json_schema.name",
             "a string",
         ),
+        (
+            {"response_format": {"type": "json_schema", "schema": SCHEMA}},
+            "response_format.json_schema",
+            "an object, but got null",
+        ),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": SCHEMA}},
+            "response_format.json_schema.schema",
+            "a JSON Schema, but got null",
+        ),
         ({"response_format": {"type": "regex"}}, "response_format.regex", "not empty"),
         (
             {"json_schema": {}, "grammar": 'root ::= "x"'},
@@ -205,6 +215,19 @@ def test_what_cannot_be_honoured_is_refused_before_the_first_byte(
     error = refused(path, stream=stream, **body)
     assert error["param"] == param
     assert words in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "place"),
+    [
+        (RESPONSES, "text", {"format": {"type": "json_schema", "name": "n"}}),
+        (MESSAGES, "output_config", {"format": {"type": "json_schema"}}),
+        (MESSAGES, "output_format", {"type": "json_schema", "json_schema": SCHEMA}),
+    ],
+)
+def test_a_schema_in_the_wrong_place_is_refused(path, field, place):
+    error = refused(path, **{field: place})
+    assert ".schema': Value must be a JSON Schema, but got null" in error["message"]
 
 
 def test_two_forms_in_two_places_are_one_too_many():

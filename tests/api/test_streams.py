@@ -5,13 +5,13 @@ import threading
 import pytest
 
 from api import sse
-from api.errors import ClientGone
+from api.errors import ClientGone, ConstraintBroken, describe
 from api.protocol.stream_format import StreamFormat
 from api.streams.client import Client
 from api.streams.event_stream import EventStream
 from api.streams.reader import Reader, collect, wait_started
 from llamactypes.engine.request import FinishReason, GenerationRequest
-from llamactypes.errors import EngineStopped, KVCacheFull
+from llamactypes.errors import ConstraintError, EngineStopped, KVCacheFull
 from tests.api.conftest import Api, parse_events
 from tests.support.fake_engine import FakeEngine, delta, result, text_deltas
 from tests.support.waiting import eventually
@@ -193,6 +193,21 @@ def test_collect_puts_choices_together():
         (0, "ab", [97, 98]),
         (1, "c", [99]),
     ]
+
+
+def test_collect_keeps_the_texts_when_one_cannot_go_on():
+    engine, generations = start(2)
+    for generation, text in zip(generations, ("ab", "c"), strict=True):
+        for each in text_deltas(text):
+            generation.append(each, None)
+    generations[1].append(None, result(error=ConstraintError("no way on", "lark")))
+    with pytest.raises(ConstraintBroken, match="no way on") as caught:
+        collect(generations, STAYING)
+    assert caught.value.texts == ("ab", "c")
+    assert engine.cancelled == generations[:1]
+    reply = describe(caught.value)
+    assert reply.status == 400
+    assert reply.extra == {"param": "lark", "partial": ["ab", "c"]}
 
 
 # -- through the app -----------------------------------------------------------------

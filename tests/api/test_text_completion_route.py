@@ -69,7 +69,7 @@ def test_what_cannot_be_honoured_is_refused_by_name(api, body, stream):
     assert reply.status_code == 400
     error = reply.json["error"]
     assert error["param"] in body
-    assert error["message"].startswith(f"not supported yet: {error['param']}")
+    assert error["message"].startswith(f"not supported: {error['param']}")
     assert api.engine.requests == []
 
 

@@ -8,6 +8,7 @@ import falcon
 import pytest
 from falcon import testing
 
+from api.chat.formats import has_thought, said_in
 from api.chat.running import RunningAnswers
 from api.chat.thinking_limit import thinking_limit
 from api.errors import install_error_handlers
@@ -194,3 +195,28 @@ def test_generations_that_ended_are_forgotten():
     running.add("c", [])
     assert running.find("a") == []
     assert running.find("b") == [third]
+
+
+@pytest.mark.parametrize(
+    ("prefill", "said"),
+    [
+        ('{"a":', '{"a":'),
+        ('<t>x</t>\n{"a":', '{"a":'),
+        ("a </t> b </t>", ""),
+        ("<t>x</t>", ""),
+        ("", ""),
+    ],
+)
+def test_answer_in_continued_content_is_without_its_thinking(prefill, said):
+    assert said_in(prefill, Tags("<t>", "</t>")) == said
+    assert said_in(prefill, None) == prefill
+
+
+@pytest.mark.parametrize(
+    ("prompt", "closed"),
+    [("U<t>\n\n</t>\n\n", True), ("U</t>", True), ("U<t>", False), ("U</t>A", False)],
+)
+def test_thinking_that_a_prompt_closes_is_over(prompt, closed):
+    form = ChatFormat(reasoning=Tags("<t>", "</t>"))
+    assert has_thought(prompt, form) is closed
+    assert not has_thought(prompt, ChatFormat())

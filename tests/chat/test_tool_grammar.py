@@ -381,6 +381,12 @@ def test_names_that_a_call_cannot_write_are_refused(name, argument, tool_name):
         followed(learned(name), [tool(tool_name, schema)])
 
 
+def test_names_have_the_path_that_the_client_knows():
+    with pytest.raises(ConstraintError, match="cannot write") as caught:
+        followed(learned("objects"), [WEATHER, tool("f g")])
+    assert caught.value.path == "tools[1].function.name"
+
+
 def test_arguments_that_nobody_describes_cannot_be_required():
     schema = {"properties": {}, "required": ["z"], "additionalProperties": True}
     with pytest.raises(ConstraintError, match="'z'"):

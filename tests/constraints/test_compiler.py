@@ -160,6 +160,17 @@ def test_model_chooses_how_it_spells_fixed_text(compiler):
     assert pieces(matcher(compiler, 'start: "ab"')) == [b"a", b"ab"]
 
 
+def test_text_that_is_there_already_is_followed(compiler):
+    whole = compiler.compile(Constraint('start: "ab" ("a" | "b")', "grammar"))
+    rest = whole.behind("ab")
+    assert pieces(rest.matcher()) == [b"a", b"b"]
+    assert pieces(whole.matcher()) == [b"a", b"ab"]
+    assert rest.behind("a").matcher().is_finished
+    for text in ("b", "aba" + "b", "abab"):
+        with pytest.raises(ConstraintError, match="no text that begins so"):
+            whole.behind(text)
+
+
 def test_same_grammar_is_compiled_once(compiler):
     constraint = Constraint('start: "a" "b"')
     assert compiler.compile(constraint) is compiler.compile(constraint)

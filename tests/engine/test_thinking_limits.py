@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from llamactypes.constraints.constraint import Constraint
@@ -84,6 +85,26 @@ def test_end_that_a_constraint_forbids_is_an_error(stories):
     )
     _, result = run(stories, request)
     assert "thinking cannot be ended" in str(result.error)
+
+
+@pytest.mark.parametrize("n_probs", [0, 2])
+def test_constraint_that_cannot_go_on_ends_limited_text_with_an_error(stories, n_probs):
+    every_b = tuple(
+        (token, -np.inf)
+        for token in range(stories.vocab.n_tokens)
+        if b"b" in stories.vocab.piece(token)
+    )
+    request = ask(
+        stories,
+        max_tokens=30,
+        sampling=SamplingParams(logit_bias=every_b, n_probs=n_probs),
+        constraint=stories.compile_constraint(Constraint('start: "aab"', "grammar")),
+        thinking=limit(stories, 20, is_thinking=False),
+    )
+    generation, result = run(stories, request)
+    assert generation.text == "aa"
+    assert "logit_bias" in str(result.error)
+    assert run(stories, ask(stories, max_tokens=3))[1].error is None
 
 
 def test_thinking_is_ended_from_outside_while_it_goes_on(stories):

@@ -155,3 +155,42 @@ def test_bad_forms_leave_the_server_well(
     assert reply.status_code == 400
     assert reply.json()["error"]["param"]
     assert choice_of(server, max_tokens=3)["finish_reason"] == "length"
+
+
+POINT = {
+    "type": "object",
+    "properties": {"x": {"type": "integer"}, "y": {"enum": ["up", "down"]}},
+    "required": ["x", "y"],
+    "additionalProperties": False,
+}
+
+
+def continued(begun: str, **more: Any) -> dict[str, Any]:
+    format = {"type": "json_schema", "json_schema": {"schema": POINT}}
+    messages = [
+        {"role": "user", "content": "Where?"},
+        {"role": "assistant", "content": begun},
+    ]
+    body = {"messages": messages, "response_format": format, "max_tokens": 60}
+    return {**body, "temperature": 0, **more}
+
+
+@pytest.mark.parametrize(
+    "tools", [None, [{"type": "function", "function": {"name": "f"}}]]
+)
+def test_a_schema_holds_for_an_answer_with_what_it_begins_with(
+    server: ServerProcess, tools: Any
+) -> None:
+    begun = '{"x": 4, '
+    reply = server.post(CHAT, continued(begun, tools=tools))
+    assert reply.status_code == 200, reply.text
+    rest = reply.json()["choices"][0]["message"]["content"]
+    assert json.loads(begun + rest)["x"] == 4
+    assert is_valid(POINT, json.loads(begun + rest))
+
+
+def test_a_beginning_that_a_schema_forbids_is_refused(server: ServerProcess) -> None:
+    reply = server.post(CHAT, continued("Sure: "))
+    assert reply.status_code == 400
+    assert reply.json()["error"]["param"] == "messages"
+    assert "last message of the assistant" in reply.json()["error"]["message"]

@@ -37,7 +37,9 @@ def anthropic_error(reply: ErrorReply, request_id: str | None) -> dict[str, Any]
     """Return the JSON object, ``{"type": "error", "error": {"type", "message"}}``."""
     default = "api_error" if reply.status >= 500 else "invalid_request_error"
     kind = _TYPES.get(reply.status, default)
-    error = {"type": kind, "message": _message(reply)}
+    error: dict[str, Any] = {"type": kind, "message": _message(reply)}
+    if "partial" in reply.extra:
+        error["partial"] = reply.extra["partial"]
     return {"type": "error", "error": error, "request_id": request_id}
 
 

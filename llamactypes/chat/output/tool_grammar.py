@@ -105,7 +105,7 @@ def _json_calls(
 
 
 def _name(tool: Mapping[str, Any], syntax: ToolSyntax, path: str) -> str:
-    """Return a tool's name.
+    """Return the name of a tool whose schema is at `path`.
 
     Raises:
         ConstraintError: Calls in this syntax cannot have it.
@@ -114,5 +114,5 @@ def _name(tool: Mapping[str, Any], syntax: ToolSyntax, path: str) -> str:
     allowed = _QUOTED_NAME if syntax.quotes_names else _BARE_NAME
     if allowed.fullmatch(name) is None:
         message = f"tool {name[:64]!r}: calls of this model cannot write this name"
-        raise ConstraintError(message, path)
+        raise ConstraintError(message, f"{path.rpartition('.')[0]}.name")
     return name

@@ -86,6 +86,8 @@ class LimitedChain:
         if self._constrained is None:
             return self._accept(self._chain.draw(logits))
         token = self._constrained.take(logits)
+        if token == NO_TOKEN:
+            return token
         self.forced = self._constrained.forced
         for each in (token, *self.forced):
             self._watch.accept(each)
