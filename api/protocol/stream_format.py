@@ -33,6 +33,10 @@ class StreamFormat(ABC):
     def finish(self, index: int, result: Result) -> list[dict[str, Any]]:
         """Return the objects that end choice `index`."""
 
+    def held(self) -> list[dict[str, Any]]:
+        """Return the objects of text that was held back, before `failure`."""
+        return []
+
     def encode(self, value: dict[str, Any]) -> bytes:
         """Return the event of one object."""
         return sse.data_event(value)

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 from api import sse
-from api.errors import describe
+from api.errors import ConstraintBroken, describe
 from api.protocol.error_reply import ErrorReply
 from api.protocol.responses.items import Item
 from api.protocol.responses.writer import Event, ResponseWriter
 from api.streams.reader import failure
 from llamactypes.engine import FinishReason, Generation, Result
+from llamactypes.errors import ConstraintError
 
 __all__ = ("Events", "ResponseRun")
 
@@ -211,8 +212,16 @@ class ResponseRun:
         if result is not None:
             self._add(self._last_events(result))
 
+    def _failure(self, result: Result) -> Exception | None:
+        """Return why the generation failed, with its text if only the rest did."""
+        error, generation = failure(result), self._generation
+        if not isinstance(error, ConstraintError) or generation is None:
+            return error
+        text = "".join(delta.text for delta in generation.read(0, 0.0)[0])
+        return ConstraintBroken(error, [text]) if text else error
+
     def _last_events(self, result: Result) -> list[Event]:
-        self.error = failure(result)
+        self.error = self._failure(result)
         if self.error is None:
             return self._writer.finish(result)
         if result.error is None and result.finish is FinishReason.CANCELLED:

@@ -69,6 +69,7 @@ class EventStream(EventBody):
                 continue
             error = failure(result)
             if error is not None:
+                events += map(self._format.encode, self._format.held())
                 return b"".join(events) + self._error_event(error)
             events += map(self._format.encode, self._format.finish(index, result))
         if self._reader.is_done:

@@ -77,7 +77,7 @@ def wait_started(generations: Sequence[Generation], client: Client) -> None:
 
     Raises:
         ClientGone: The client left meanwhile; everything was cancelled.
-        LlamaError: A generation failed before it began.
+        LlamaError: A generation failed before it wrote anything.
     """
     client.watch(generations)
     while not _any_started(generations):
@@ -86,9 +86,14 @@ def wait_started(generations: Sequence[Generation], client: Client) -> None:
             raise ClientGone
     for generation in generations:
         error = failure(generation.result) if generation.result else None
-        if error is not None:
+        if error is not None and not _has_text(generation):
             Reader(generations).cancel()
             raise error
+
+
+def _has_text(generation: Generation) -> bool:
+    deltas, _ = generation.read(0, 0.0)
+    return any(delta.text for delta in deltas)
 
 
 def _any_started(generations: Sequence[Generation]) -> bool:

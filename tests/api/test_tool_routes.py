@@ -8,11 +8,18 @@ import pytest
 
 from llamactypes.constraints.constraint import Constraint
 from llamactypes.engine.request import FinishReason
-from llamactypes.errors import ConstraintUnavailable
+from llamactypes.errors import ConstraintError, ConstraintUnavailable
 from tests.api.conftest import Api
 from tests.api.test_answers import TOOLS
 from tests.support import answers
-from tests.support.fake_engine import FakeEngine, delta, make_info, result, token_probs
+from tests.support.fake_engine import (
+    FakeEngine,
+    delta,
+    make_info,
+    result,
+    text_deltas,
+    token_probs,
+)
 from tests.support.response_events import named_events
 from tests.support.tool_model import TOOL_TEMPLATE, ToolModel, written_call
 from tests.support.waiting import eventually
@@ -408,3 +415,35 @@ def test_arguments_of_messages_are_objects():
     assert reply.status_code == 200
     (block,) = reply.json["content"]
     assert json.loads(json.dumps(block["input"]))["n"] == [1, {}]
+
+
+HALF = '<tool_call>\n{"name": "se'
+
+
+def fails_after(text):
+    """Return a model whose answer cannot go on behind `text`."""
+    error = ConstraintError("no way on")
+    broken = result(finish=FinishReason.ERROR, error=error, n_decoded=len(text))
+    info = make_info(chat_template=TOOL_TEMPLATE, n_ctx=65536, n_ctx_slot=32768)
+    return FakeEngine(script=lambda _: (text_deltas(text), broken), info=info)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, {**HI, "tools": TOOLS}),
+        (RESPONSES, {"input": "Hi", "tools": FLAT}),
+        (MESSAGES, {**HI, "max_tokens": 99, "tools": ANTHROPIC}),
+    ],
+)
+def test_text_before_an_answer_that_cannot_go_on_is_not_lost(path, body):
+    reply = Api(fails_after(HALF)).post(path, body)
+    assert reply.status_code == 400
+    assert reply.json["error"]["partial"] == [HALF]
+    streamed = Api(fails_after(HALF)).post(path, {**body, "stream": True}).text
+    events = [
+        json.loads(line[6:]) for line in streamed.splitlines() if "data: {" in line
+    ]
+    assert "no way on" in json.dumps(events[-1])
+    text = json.dumps(HALF)[1:-1]
+    assert any(text in json.dumps(event) for event in events)

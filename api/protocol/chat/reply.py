@@ -142,6 +142,15 @@ class ChatStream(StreamFormat):
         chunks[-1]["timings"] = result.timings.as_dict()
         return chunks
 
+    def held(self) -> list[dict[str, Any]]:
+        """Return the chunks of what could have become a call or a tag."""
+        return [
+            chunk
+            for index, choice in self._choices.items()
+            if index not in self._results
+            for chunk in self._pieces(index, choice, choice.reader.finish())
+        ]
+
     def _choice(self, index: int) -> _Progress:
         choice = self._choices.get(index)
         if choice is None:

@@ -140,6 +140,12 @@ class MessageStream(StreamFormat):
             {"type": "message_stop"},
         ]
 
+    def held(self) -> list[_Event]:
+        """Return the events of what could have become a call or a tag."""
+        if not self._is_started:
+            return []
+        return self._blocks.add(self._reader.finish())
+
     def encode(self, value: _Event) -> bytes:
         """Return the event of one object, with its name."""
         return sse.named_event(value["type"], value)
