@@ -51,7 +51,8 @@ def tool_constraint(
     Raises:
         InvalidRequest: A tool's parameters cannot be made a grammar of, or there is a
             grammar of the whole answer beside them.
-        ConstraintUnavailable: A call is required, and nothing can enforce it.
+        ConstraintUnavailable: A call is required, or one at most, and nothing can
+            enforce it.
     """
     if not use.may_call:
         return None
@@ -66,7 +67,7 @@ def tool_constraint(
     try:
         return grammar.compiled(use.tools, use.choice)
     except ConstraintUnavailable:
-        if use.choice.mode == "required" or answer is not None:
+        if use.choice.mode == "required" or answer is not None or not use.is_parallel:
             raise
         return None
     except ConstraintError as error:

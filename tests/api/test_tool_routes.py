@@ -301,6 +301,8 @@ def test_without_the_package_free_choice_works_and_a_required_call_is_501(monkey
     reply = app.post(CHAT, {**HI, "tools": TOOLS, "tool_choice": "required"})
     assert reply.status_code == 501
     assert "llguidance" in reply.json["error"]["message"]
+    reply = app.post(CHAT, {**HI, "tools": TOOLS, "parallel_tool_calls": False})
+    assert reply.status_code == 501
     assert len(model.requests) == 1
 
 

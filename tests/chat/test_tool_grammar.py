@@ -381,6 +381,13 @@ def test_names_that_a_call_cannot_write_are_refused(name, argument, tool_name):
         followed(learned(name), [tool(tool_name, schema)])
 
 
+@pytest.mark.parametrize("reference", ["https://example.com/s", "#/$defs/nowhere"])
+def test_references_that_lead_nowhere_have_their_path(reference):
+    with pytest.raises(ConstraintError, match="'f'") as caught:
+        followed(learned("objects"), [tool("f", {"$ref": reference})])
+    assert caught.value.path == "tools[0].function.parameters.$ref"
+
+
 def test_names_have_the_path_that_the_client_knows():
     with pytest.raises(ConstraintError, match="cannot write") as caught:
         followed(learned("objects"), [WEATHER, tool("f g")])
