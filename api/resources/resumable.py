@@ -229,12 +229,16 @@ def answer_from(
 
 
 def _send_events_of(resp: falcon.Response, log: ReadableLog, client: Client) -> None:
-    while not log.wait_begun(WAIT_SLICE_S):
-        if client.is_gone():
-            raise ClientGone
-    if not log.is_begun:
-        raise log.error or ClientGone()
-    send_events(resp, LogBody(log, client))
+    log.attach()  # who waits for a slot is a reader, too: it is no orphan
+    try:
+        while not log.wait_begun(WAIT_SLICE_S):
+            if client.is_gone():
+                raise ClientGone
+        if not log.is_begun:
+            raise log.error or ClientGone()
+        send_events(resp, LogBody(log, client))
+    finally:
+        log.detach()
 
 
 def send_whole_log(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+from falcon import testing
 
 from tests.api.conftest import Api
 from tests.support.fake_engine import FakeEngine, result
@@ -45,6 +48,31 @@ def test_failure_before_the_begin_is_a_status_for_who_asked(is_stream: bool) -> 
     # A stream that never began is forgotten; whole answers are fetched as they are.
     expected = 404 if is_stream else 500
     eventually(lambda: api.get("/v1/stream/c").status_code == expected)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_who_waits_for_a_slot_reads_and_who_left_meanwhile_does_not(
+    is_stream: bool,
+) -> None:
+    api = Api(FakeEngine(is_manual=True), stream_orphan_s=0.05)
+    replies: list[testing.Result] = []
+    body = {**PLAIN, "stream": is_stream}
+
+    def wait() -> None:
+        replies.append(api.post("/completion", body, headers=named("waits")))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    eventually(lambda: api.engine.generations)
+    gone = {"waitress.client_disconnected": lambda: True}
+    api.post("/completion", body, headers=named("left"), extras=gone)
+    (waiting, left) = api.engine.generations
+    # The younger one is an orphan: the older one would have been one before.
+    eventually(lambda: left in api.engine.cancelled)
+    assert waiting not in api.engine.cancelled
+    waiting.append(None, result())
+    thread.join(5)
+    assert [reply.status_code for reply in replies] == [200]
 
 
 def test_refused_request_ends_the_conversation_before_it(api: Api) -> None:
