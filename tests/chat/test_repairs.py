@@ -157,7 +157,10 @@ def test_tools_without_a_description_get_an_empty_one():
     parameters = {"type": "object", "properties": {"a": {"type": "string"}}}
     tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
     made = repaired(source, [USER], [tool])
-    assert made == ('f: .{"type": "object", "properties": {"a": {"type": "string"}}}')
+    assert made == (
+        'f: .{"type": "object", "properties": {"a": '
+        '{"type": "string", "description": ""}}}'
+    )
 
 
 LEAVES_OUT = (

@@ -117,18 +117,31 @@ def _name_results(talk: Talk) -> Talk:
 
 
 def _complete_tools(talk: Talk) -> Talk:
-    """Give tools without a description or parameters empty ones."""
+    """Give tools and arguments without a description, or parameters, empty ones."""
 
     def complete(tool: Message) -> Message:
         function = tool.get("function")
         if not isinstance(function, dict):
             return tool
-        parameters = function.get("parameters") or _NO_PARAMETERS
         description = function.get("description") or ""
+        parameters = _described(function.get("parameters") or _NO_PARAMETERS)
         whole = {**function, "description": description, "parameters": parameters}
         return {**tool, "function": whole}
 
     return replace(talk, tools=talk.tools and [complete(each) for each in talk.tools])
+
+
+def _described(parameters: Any) -> Any:
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    if not isinstance(properties, dict):
+        return parameters
+    described = {
+        name: {**each, "description": each.get("description") or ""}
+        if isinstance(each, dict)
+        else each
+        for name, each in properties.items()
+    }
+    return {**parameters, "properties": described}
 
 
 # -- roles -------------------------------------------------------------------------

@@ -140,7 +140,10 @@ class _Normalizer:
         names = set(named) if isinstance(named, list) else {named}
         if "integer" in names:
             return False
-        return self._shapes.types({applicator: schema[applicator]}) <= names
+        try:
+            return self._shapes.types({applicator: schema[applicator]}) <= names
+        except ConstraintError:  # a reference, which is refused with its path later
+            return False
 
     def _part(self, part: str, schema: Mapping[str, Any], place: Place) -> Normal:
         if part == "base":
