@@ -14,7 +14,6 @@ from llamactypes.chat.tool_text import GENERIC
 __all__ = (
     "PLAIN",
     "describes_tools",
-    "ends_in_thinking",
     "format_of",
     "has_thought",
     "marker_tokens",
@@ -51,24 +50,6 @@ def _learned(source: str, bos: str, eos: str) -> ChatFormat:
 @lru_cache(maxsize=16)
 def _describes_tools(source: str) -> bool:
     return template_capabilities(ChatTemplate(source))["supports_tools"]
-
-
-def ends_in_thinking(prompt: str, prefill: str, tags: Tags | None) -> bool:
-    """Return whether the answer to a prompt goes on inside the thinking.
-
-    Args:
-        prompt: Its text.
-        prefill: What of it the answer begins with.
-        tags: Around thinking; None: the model does not think.
-    """
-    if tags is None or not tags.open.strip():
-        return False
-    opening, closing = tags.open.strip(), tags.close.strip()
-    is_open = prompt.removesuffix(prefill).rstrip().endswith(opening)
-    if prefill:
-        last_open, last_close = prefill.rfind(opening), prefill.rfind(closing)
-        is_open = last_open > last_close or (is_open and last_close < 0)
-    return is_open
 
 
 def has_thought(prompt: str, form: ChatFormat) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from api.chat.formats import (
-    ends_in_thinking,
     format_of,
     has_thought,
     marker_tokens,
@@ -21,6 +20,7 @@ from api.protocol.options import CompletionOptions
 from api.protocol.prompt import chat_tokens
 from api.protocol.reading import PLAIN, Reading
 from api.protocol.reply import ReplyFacts
+from llamactypes.chat.learning import in_reasoning
 from llamactypes.chat.output.format import ChatFormat
 from llamactypes.constraints.output_form import FormKind, OutputForm
 from llamactypes.errors import ConstraintError
@@ -83,7 +83,7 @@ def plan_chat(
     form = format_of(context.prompts.template_of(conversation))
     prefill = conversation.prefill or ""
     begun = conversation.continuation
-    in_thinking = ends_in_thinking(prompt.text, prefill, form.reasoning) or (
+    in_thinking = in_reasoning(prompt.text, form, prefill) or (
         begun is not None and begun.in_thinking
     )
     control_tokens = context.engine.vocab.control_tokens

@@ -332,7 +332,7 @@ def test_every_family_streams_what_it_replies(family, monkeypatch):
         route = list(ROUTES)[number % len(ROUTES)]
         monkeypatch.setattr(
             api.chat.plan,
-            "ends_in_thinking",
+            "in_reasoning",
             lambda *_, is_inside=output.in_reasoning: is_inside,
         )
         case = Case(corpus.format, output.text)
