@@ -25,6 +25,7 @@ def test_a_stopping_server_ends_streams_failed_and_does_not_hang(
         for each in (False, True)
     ]
     later = server.post("/v1/responses", {**ENDLESS, "background": True})
+    assert later.status_code == 200, later.text
     assert later.json()["status"] in ("queued", "in_progress")
     eventually(lambda: server.n_busy_slots() == 3)
     assert server.stop(within_s=5) == 0
