@@ -196,6 +196,19 @@ def test_what_a_template_would_leave_out_is_said_otherwise(messages, prompt):
     assert repaired(LEAVES_OUT, messages, needed=True) == prompt
 
 
+def test_a_later_system_message_does_not_take_the_place_of_the_first():
+    last_one_counts = (
+        "{% set ns = namespace(text='') %}{% for m in messages %}"
+        "{% if m.role == 'system' %}{% set ns.text = m.content %}{% endif %}"
+        "{% endfor %}({{ ns.text }}){% for m in messages %}"
+        "{% if m.role != 'system' %}[{{ m.role }}:{{ m.content }}]{% endif %}"
+        "{% endfor %}"
+    )
+    messages = [said("system", "S"), USER, ANSWER, said("system", "T"), USER]
+    prompt = "(S)[user:U][assistant:A][user:T\nU]"
+    assert repaired(last_one_counts, messages, needed=True) == prompt
+
+
 def test_a_template_that_shows_everything_needs_no_repair():
     assert needed_repairs(ChatTemplate(refusing("false"))) == ()
 

@@ -148,4 +148,5 @@ _PROBES = (
     (CALLS_AS_TEXT, [_USER, _call(_WORD), _USER], _TOOLS),
     (ORPHANS_AS_TEXT, [_USER, _said("tool", tool_call_id="probe0001")], _TOOLS),
     (LATE_SYSTEM_INTO_USER, [_USER, _ASSISTANT, _said("system"), _USER], None),
+    (LATE_SYSTEM_INTO_USER, [_said("system"), _USER, _ASSISTANT, _OTHER, _USER], None),
 )
