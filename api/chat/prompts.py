@@ -264,10 +264,14 @@ def _with_tools_told(
     """Return messages and tools, both in words where the template has none for them.
 
     A conversation without tools is left alone: what it holds of calls is repaired.
+
+    Raises:
+        MessageError: The messages are malformed.
     """
     messages, tools = conversation.messages, conversation.tools
     if not tools or describes_tools(template):
         return messages, tools
+    normalise_messages(messages)  # while they have the numbers that the client knows
     syntax = format_of(template).tools or GENERIC
     if conversation.tool_use.may_call:
         messages = tools_described(messages, tools, syntax)

@@ -357,3 +357,24 @@ def test_a_chat_has_one_end_where_the_vocabulary_adds_it(api_of, content, after)
     assert [t for t in tokens if t in (BOS, EOS)] == [BOS, EOS]
     assert tokens[0] == BOS
     assert tokens[-1] == EOS
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/apply-template"])
+@pytest.mark.parametrize(
+    ("messages", "param"),
+    [
+        ([{"role": "system", "content": 1e308}, USER], "messages[0].content"),
+        ([{"role": "system", "content": 0}, USER], "messages[0].content"),
+        ([{"role": "system", "content": {"a": 1}}, USER], "messages[0].content"),
+        ([{"role": "system"}, USER], "messages[0].content"),
+        ([USER, {"role": "user"}], "messages[1].content"),
+        ([USER, {"role": "tool", "content": 5}], "messages[1].content"),
+    ],
+)
+def test_malformed_messages_are_named_where_tools_are_told_in_words(
+    make_api, path, messages, param
+):
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    reply = make_api().post(path, {"messages": messages, "tools": tools})
+    assert reply.status_code == 400, reply.text
+    assert reply.json["error"]["param"] == param
