@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.receiver import ChunkedReceiver
 from waitress.task import ErrorTask, WSGITask
 from waitress.utilities import BadRequest, Error
@@ -146,6 +146,21 @@ class _Parser(HTTPRequestParser):
 
     path = "-"
     command = "-"  # type: ignore[assignment]  # text, whatever the stubs say
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Take in the headers.
+
+        Raises:
+            ParsingError: They are no HTTP, or frame the body twice: a proxy in front
+                may have believed the length, and see one request where we see two.
+        """
+        super().parse_header(header_plus)
+        headers = self.headers
+        is_coded = self.chunked or "TRANSFER_ENCODING" in headers
+        if is_coded and "CONTENT_LENGTH" in headers:
+            raise ParsingError(
+                "there may be Transfer-Encoding or Content-Length, not both"
+            )
 
     def received(self, data: bytes) -> int:
         """Take bytes; return how many belong to this request."""

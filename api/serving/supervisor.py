@@ -101,6 +101,8 @@ class Supervisor:
                 out.setblocking(False)
                 out.connect(address)
                 out.send("\n".join(lines).encode())
+        except BlockingIOError:  # it has much to read, and hears the next one
+            logger.debug("the supervisor did not take what it was told")
         except OSError as error:
             logger.warning("the supervisor cannot be told: %s", error.strerror)
             self._address = ""  # once is enough

@@ -226,6 +226,22 @@ def test_a_malformed_chunked_body_is_400_in_json(
     assert json.loads(rest)["error"]["message"]
 
 
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_body_that_is_framed_twice_is_400_and_nothing_behind_it_is_served(
+    server: ServerProcess, version: str
+) -> None:
+    head = f"POST /tokenize HTTP/{version}\r\nHost: x\r\nConnection: keep-alive\r\n"
+    framed = (
+        b"Transfer-Encoding: chunked\r\nContent-Length: 7\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    )
+    hidden = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+    with raw_connection(server.url) as client:
+        client.sendall(head.encode() + framed + hidden)
+        answer = read_to_end(client)
+    assert status_of(answer) == 400
+    assert answer.count(b"HTTP/1.") == 1
+
+
 def test_a_full_table_of_descriptors_keeps_nobody_out(server: ServerProcess) -> None:
     process = psutil.Process(server.process.pid)
     limit = process.rlimit(resource.RLIMIT_NOFILE)

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,21 @@ def test_a_supervisor_that_went_away_is_said_once(
     gone.note_status("two")
     assert len(caplog.records) == 1
     assert "the supervisor cannot be told" in caplog.text
+
+
+def test_a_supervisor_that_is_behind_hears_what_comes_later(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    address = str(tmp_path / "n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as slow:
+        slow.bind(address)
+        told = Supervisor(address)
+        for _ in range(5000):  # more than any queue of datagrams takes
+            told.note_status("x" * 4096)
+        slow.setblocking(False)
+        with suppress(BlockingIOError):
+            while slow.recv(8192):
+                pass
+        told.note_ready("here")
+        assert slow.recv(8192) == b"READY=1\nSTATUS=ready on here"
+    assert not caplog.records
