@@ -35,6 +35,12 @@ _OTHER_FILES = 256
 _IDLE_SLACK_S = 3
 """Idle connections live this much longer than a request may take to arrive, so that a
 late one is told why its connection ends."""
+_SOCKET_OPTIONS = [
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_SNDBUF, 128 << 10),
+]
+"""The system lets what a client does not read grow to megabytes, and until then nobody
+sees that it does not: at the pace of a large model it kept its slot for ten minutes."""
 _HIGH_WATERMARK_BYTES = 1 << 20
 _CONTROL_THREADS = 4
 
@@ -71,6 +77,7 @@ class HttpServer:
         self._pressure = Pressure(_connection_limit(), self._map)
         for listener in self._listeners:
             listener.channel_class = self._kind
+            listener.adj.socket_options = _SOCKET_OPTIONS
             self._pressure.guard(listener)
         self._shares_port = settings.reuse_port
 

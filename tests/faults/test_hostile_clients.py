@@ -93,6 +93,17 @@ def test_eight_clients_that_never_read_are_dropped(server: ServerProcess) -> Non
         eventually(lambda: server.n_busy_slots() == 0)
 
 
+def test_a_client_that_never_reads_is_known_by_little(server: ServerProcess) -> None:
+    before = server.err.count("read nothing")
+    with raw_request(server.url, "/completion", LOUD) as client:
+        eventually(lambda: server.err.count("read nothing") == before + 1, 40)
+        n_bytes = 0
+        with contextlib.suppress(ConnectionError):
+            while piece := client.recv(1 << 16):
+                n_bytes += len(piece)
+    assert n_bytes < 2 << 20
+
+
 def test_two_hundred_idle_sockets_cost_nothing(server: ServerProcess) -> None:
     with contextlib.ExitStack() as clients:
         idle = [clients.enter_context(raw_connection(server.url)) for _ in range(200)]
