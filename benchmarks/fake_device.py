@@ -128,6 +128,8 @@ class _Context:
     """What `LlamaRunner` asks of a `Context`."""
 
     n_batch = 2048
+    n_ctx_seq = 4096
+    model = SimpleNamespace(n_ctx_train=0)
 
     def __init__(self, device: Device) -> None:
         self.params = SimpleNamespace(kv_unified=False)

@@ -145,6 +145,7 @@ class FakeModel:
         self.n_batch = n_batch
         self.n_ctx_slot = n_ctx_slot
         self.log: list[str] = []
+        self.n_loads = 0
         self.load_error: LlamaError | None = None
         self.may_load = threading.Event()
         self.may_load.set()
@@ -157,6 +158,7 @@ class FakeModel:
         if self.load_error is not None:
             raise self.load_error
         self.info = self._info(config)
+        self.n_loads += 1
         return self
 
     def _info(self, config: EngineConfig) -> ModelInfo:
@@ -202,3 +204,4 @@ class FakeModel:
 
     def close(self) -> None:
         self.log.append("model freed")
+        self.runner.computed.clear()
