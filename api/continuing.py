@@ -60,7 +60,8 @@ class _Continuing:
                     self._context.streams.interrupt(written)
 
     def _go_on(self, written: Written) -> None:
-        earlier = Resumption.of(written)
+        is_deterministic = self._context.settings.engine.deterministic
+        earlier = Resumption.of(written, is_deterministic=is_deterministic)
         if earlier is None:
             return
         statuses: list[str] = []

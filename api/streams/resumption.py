@@ -42,9 +42,11 @@ class Resumption:
     """Which are in the log."""
     deltas: dict[int, list[Delta]] = field(default_factory=dict)
     """What each generation has said."""
+    is_deterministic: bool = False
+    """The server computes the same for the same request, however it is cut."""
 
     @staticmethod
-    def of(written: Written) -> Resumption | None:
+    def of(written: Written, *, is_deterministic: bool = False) -> Resumption | None:
         """Return how to go on; None: it cannot be gone on with, unnoticed by readers.
 
         A begun stream of ``/v1/responses`` has ids of its own in its events, and
@@ -61,6 +63,7 @@ class Resumption:
             request["created"],
             written.log.n_events,
             recorded(written.deltas),
+            is_deterministic,
         )
         is_fixed = request["path"].rstrip("/").endswith("/responses")
         has_probs = any(request["body"].get(name) for name in _PROBS)
@@ -68,10 +71,13 @@ class Resumption:
 
     @property
     def is_exact(self) -> bool:
-        """Whether chance has no part in what follows."""
+        """Whether what follows is surely what an uninterrupted run would have said.
+
+        Chance must have no part in it, neither in drawing nor in rounding.
+        """
         temperature = self.body.get("temperature")
         is_greedy = isinstance(temperature, int | float) and temperature <= 0
-        return is_greedy or not self.deltas
+        return not self.deltas or (is_greedy and self.is_deterministic)
 
     def seam(self) -> bytes:
         """Return the comment that stands where one process went on for another."""
