@@ -78,10 +78,6 @@ class Supervisor:
             self._alive_at = now
             self._send("WATCHDOG=1")
 
-    def note_status(self, text: str) -> None:
-        """Say in a line what is going on."""
-        self._send(f"STATUS={text}")
-
     def note_stopping(self, drain_s: float) -> None:
         """Say that it ends, in `drain_s` seconds at the latest."""
         self._send(

@@ -88,11 +88,6 @@ class Flag:
     commands: tuple[str, ...] = ("serve", "run")
 
     @property
-    def is_switch(self) -> bool:
-        """Whether the flag takes no value."""
-        return not self.metavar
-
-    @property
     def title(self) -> str:
         """The name used in headings: the first long one."""
         return next(name for name in self.names if name.startswith("--"))

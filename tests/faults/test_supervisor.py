@@ -141,8 +141,8 @@ def test_a_supervisor_that_went_away_is_said_once(
     caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     gone = Supervisor(str(tmp_path / "nothing"))
-    gone.note_status("one")
-    gone.note_status("two")
+    gone.note_ready("one")
+    gone.note_ready("two")
     assert len(caplog.records) == 1
     assert "the supervisor cannot be told" in caplog.text
 
@@ -155,7 +155,7 @@ def test_a_supervisor_that_is_behind_hears_what_comes_later(
         slow.bind(address)
         told = Supervisor(address)
         for _ in range(5000):  # more than any queue of datagrams takes
-            told.note_status("x" * 4096)
+            told.note_ready("x" * 4096)
         slow.setblocking(False)
         with suppress(BlockingIOError):
             while slow.recv(8192):

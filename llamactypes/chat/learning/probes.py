@@ -93,11 +93,6 @@ class Probes:
         """The model's end of sequence, as the template knows it."""
         return self._template.eos_token
 
-    @property
-    def shows_parallel_calls(self) -> bool:
-        """Whether a message may have several calls."""
-        return self._capabilities.supports_parallel_tool_calls
-
     def calls(self, calls: Sequence[Call]) -> str:
         """Return the assistant's turn that makes `calls`."""
         turn = {**_assistant(""), "tool_calls": [call.message() for call in calls]}

@@ -20,6 +20,7 @@ __all__ = (
     "ROOT",
     "check_rules",
     "growing",
+    "is_nullable",
     "nullable_rules",
     "reachable_rules",
     "without_endless",
@@ -82,7 +83,7 @@ def _pruned(node: Node, ending: set[str]) -> Node:
 
 def nullable_rules(rules: Rules) -> set[str]:
     """Return the names of the rules that match the empty text."""
-    return growing(rules, _is_nullable)
+    return growing(rules, is_nullable)
 
 
 def _ending_rules(rules: Rules) -> set[str]:
@@ -106,16 +107,17 @@ def growing(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
     return found
 
 
-def _is_nullable(node: Node, nullable: set[str]) -> bool:
+def is_nullable(node: Node, nullable: set[str]) -> bool:
+    """Whether `node` may be no text at all, where the rules of `nullable` may be."""
     match node:
         case Reference(name):
             return name in nullable
         case Sequence(parts):
-            return all(_is_nullable(part, nullable) for part in parts)
+            return all(is_nullable(part, nullable) for part in parts)
         case Alternatives(ways):
-            return any(_is_nullable(way, nullable) for way in ways)
+            return any(is_nullable(way, nullable) for way in ways)
         case Repeat(body, low):
-            return low == 0 or _is_nullable(body, nullable)
+            return low == 0 or is_nullable(body, nullable)
         case _:
             return False
 
@@ -170,7 +172,7 @@ def _first_rules(node: Node, nullable: set[str]) -> Iterator[str]:
         case Sequence(parts):
             for part in parts:
                 yield from _first_rules(part, nullable)
-                if not _is_nullable(part, nullable):
+                if not is_nullable(part, nullable):
                     return
         case Alternatives(ways):
             for way in ways:

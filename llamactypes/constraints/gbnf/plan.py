@@ -17,7 +17,12 @@ from llamactypes.constraints.gbnf.automata import (
     automaton,
     clash,
 )
-from llamactypes.constraints.gbnf.checks import ROOT, growing, nullable_rules
+from llamactypes.constraints.gbnf.checks import (
+    ROOT,
+    growing,
+    is_nullable,
+    nullable_rules,
+)
 from llamactypes.constraints.gbnf.nodes import (
     Alternatives,
     Chars,
@@ -252,22 +257,9 @@ class _Follows:
         found = 0
         for part in parts:
             found |= self._first_of(part)
-            if not self._may_be_empty(part):
+            if not is_nullable(part, self._nullable):
                 return found
         return found | otherwise
-
-    def _may_be_empty(self, node: Node) -> bool:
-        match node:
-            case Reference(name):
-                return name in self._nullable
-            case Sequence(parts):
-                return all(map(self._may_be_empty, parts))
-            case Alternatives(ways):
-                return any(map(self._may_be_empty, ways))
-            case Repeat(body, low):
-                return low == 0 or self._may_be_empty(body)
-            case _:
-                return False
 
     def _find_after(self) -> bool:
         before = (dict(self._after), dict(self._after_rule))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from llamactypes.constraints.gbnf.checks import ROOT, nullable_rules
+from llamactypes.constraints.gbnf.checks import ROOT, is_nullable, nullable_rules
 from llamactypes.constraints.gbnf.nodes import (
     Alternatives,
     Chars,
@@ -80,24 +80,11 @@ class GbnfWriter:
 
     def _new_terminal(self, node: Node) -> str:
         expression = self._token(node)
-        if not self._may_be_empty(node):
+        if not is_nullable(node, self._nullable):
             return self._grammar.terminal(expression)
         # Terminals are never empty: a rule leaves them out instead.
         whole = self._grammar.terminal(expression)
         return f"({self._grammar.terminal(f'{whole} & {_NOT_EMPTY}')})?"
-
-    def _may_be_empty(self, node: Node) -> bool:
-        match node:
-            case Reference(name):
-                return name in self._nullable
-            case Sequence(parts):
-                return all(map(self._may_be_empty, parts))
-            case Alternatives(ways):
-                return any(map(self._may_be_empty, ways))
-            case Repeat(body, low):
-                return low == 0 or self._may_be_empty(body)
-            case _:
-                return False
 
     def _token(self, node: Node) -> str:
         """Return the expression of a part of a terminal."""
